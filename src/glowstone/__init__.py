@@ -1,0 +1,1 @@
+"""Glowstone: a neural-network compiler."""

@@ -1,0 +1,1 @@
+"""Backends: the protocol, and one folder for each."""

@@ -1,0 +1,6 @@
+"""Operations that only the CPU backend has: blocked layouts and packed weights."""
+
+from glowstone.backends.cpu.operations.blocked import BlockedConvolution, DepthwiseConvolution, StemConvolution
+from glowstone.backends.cpu.operations.packed import PackedMatMul
+
+__all__ = ["BlockedConvolution", "DepthwiseConvolution", "PackedMatMul", "StemConvolution"]

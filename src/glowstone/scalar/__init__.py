@@ -1,0 +1,32 @@
+"""Typed scalar expressions: build, print (`str`), parse, evaluate in NumPy."""
+
+from glowstone.scalar.evaluate import convert, evaluate
+from glowstone.scalar.expression import (
+    FUNCTIONS,
+    Apply,
+    Expression,
+    Input,
+    Literal,
+    apply,
+    cast,
+    inputs_of,
+    substitute,
+    walk,
+)
+from glowstone.scalar.parser import parse_expression
+
+__all__ = [
+    "FUNCTIONS",
+    "Apply",
+    "Expression",
+    "Input",
+    "Literal",
+    "apply",
+    "cast",
+    "convert",
+    "evaluate",
+    "inputs_of",
+    "parse_expression",
+    "substitute",
+    "walk",
+]

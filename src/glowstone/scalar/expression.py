@@ -1,0 +1,179 @@
+"""Typed scalar expressions: what a data-parallel computation does to one element.
+
+An expression is an immutable tree of inputs, literals and applied functions. Elementwise operators state their meaning
+as one; fusion composes them; every backend emits them; `evaluate` is their meaning in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from glowstone.types import ElementType
+
+F32, BOOL = ElementType.F32, ElementType.BOOL
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Base of the three kinds of node. `element` is the type of its value."""
+
+    element: ElementType
+
+
+@dataclass(frozen=True)
+class Input(Expression):
+    """Element of operand number `index` at the current position."""
+
+    index: int
+
+    def __str__(self) -> str:
+        return f"x{self.index}:{self.element}"
+
+
+@dataclass(frozen=True)
+class Literal(Expression):
+    """A number. Floats are held as Python floats, integers as int, booleans as bool."""
+
+    value: float | int | bool
+
+    def __post_init__(self) -> None:
+        kind = float if self.element.is_float else bool if self.element is BOOL else int
+        object.__setattr__(self, "value", kind(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        # repr tells 0.0 from -0.0 and makes nan equal to itself
+        return isinstance(other, Literal) and (self.element, repr(self.value)) == (other.element, repr(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.element, repr(self.value)))
+
+    def __str__(self) -> str:
+        return f"{self.value!r}:{self.element}"
+
+
+@dataclass(frozen=True)
+class Apply(Expression):
+    """A function of `FUNCTIONS` applied to arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        suffix = f":{self.element}" if self.function == "cast" else ""
+        return f"{self.function}({', '.join(map(str, self.arguments))}){suffix}"
+
+
+@dataclass(frozen=True)
+class Function:
+    """Signature of a scalar function: number of arguments and how the result type follows from theirs."""
+
+    arity: int
+    result: Callable[[Sequence[ElementType]], ElementType]
+    doc: str
+
+
+def _same(elements: Sequence[ElementType]) -> ElementType:
+    if len(set(elements)) != 1:
+        raise TypeError(f"element types differ: {', '.join(map(str, elements))}")
+    return elements[0]
+
+
+def _predicate(elements: Sequence[ElementType]) -> ElementType:
+    _same(elements)
+    return BOOL
+
+
+def _choice(elements: Sequence[ElementType]) -> ElementType:
+    if elements[0] is not BOOL:
+        raise TypeError(f"a condition is bool, not {elements[0]}")
+    return _same(elements[1:])
+
+
+FUNCTIONS: dict[str, Function] = {
+    "add": Function(2, _same, "x + y; integers wrap"),
+    "sub": Function(2, _same, "x - y; integers wrap"),
+    "mul": Function(2, _same, "x * y; integers wrap"),
+    "div": Function(2, _same, "x / y; integers truncate toward zero, division by zero gives 0"),
+    "pow": Function(2, _same, "x to the power y"),
+    "min": Function(2, _same, "the smaller; NaN if either is NaN"),
+    "max": Function(2, _same, "the larger; NaN if either is NaN"),
+    "neg": Function(1, _same, "-x"),
+    "abs": Function(1, _same, "magnitude"),
+    "sqrt": Function(1, _same, "square root"),
+    "exp": Function(1, _same, "e to the power x"),
+    "log": Function(1, _same, "natural logarithm"),
+    "tanh": Function(1, _same, "hyperbolic tangent"),
+    "erf": Function(1, _same, "error function"),
+    "floor": Function(1, _same, "largest integer not above"),
+    "ceil": Function(1, _same, "smallest integer not below"),
+    "round": Function(1, _same, "nearest integer, halves to even"),
+    "less": Function(2, _predicate, "x < y"),
+    "less_equal": Function(2, _predicate, "x <= y"),
+    "equal": Function(2, _predicate, "x == y"),
+    "and": Function(2, _same, "both; bitwise on integers"),
+    "or": Function(2, _same, "either; bitwise on integers"),
+    "xor": Function(2, _same, "exactly one; bitwise on integers"),
+    "not": Function(1, _same, "negation; bitwise on integers"),
+    "select": Function(3, _choice, "y where x, else z"),
+    "cast": Function(1, _same, "conversion; floats to integers truncate, NaN gives 0, out of range saturates"),
+}
+
+
+def apply(function: str, *arguments: Expression) -> Expression:
+    """The checked constructor of `Apply` for all functions but cast.
+
+    Raises:
+        TypeError: the number or the element types of the arguments do not fit the function.
+    """
+    signature = FUNCTIONS[function]
+    if len(arguments) != signature.arity:
+        raise TypeError(f"{function} takes {signature.arity} arguments, not {len(arguments)}")
+    return Apply(signature.result([argument.element for argument in arguments]), function, arguments)
+
+
+def cast(argument: Expression, element: ElementType) -> Expression:
+    """Conversion to another element type; the argument itself where it has that type already."""
+    return argument if argument.element is element else Apply(element, "cast", (argument,))
+
+
+def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expression:
+    """The expression with input i replaced by `inputs[i]`. Shared subtrees stay shared."""
+    done: dict[int, Expression] = {}
+
+    def visit(node: Expression) -> Expression:
+        if isinstance(node, Input):
+            return inputs[node.index]
+        if not isinstance(node, Apply):
+            return node
+        if id(node) not in done:
+            done[id(node)] = Apply(node.element, node.function, tuple(visit(argument) for argument in node.arguments))
+        return done[id(node)]
+
+    return visit(expression)
+
+
+def inputs_of(expression: Expression) -> tuple[Input, ...]:
+    """The distinct inputs, in order of index."""
+    found: dict[int, Input] = {}
+    for node in walk(expression):
+        if isinstance(node, Input):
+            found[node.index] = node
+    return tuple(found[index] for index in sorted(found))
+
+
+def walk(expression: Expression) -> list[Expression]:
+    """Every distinct node, arguments before the functions applied to them."""
+    seen: set[int] = set()
+    order: list[Expression] = []
+    stack: list[tuple[Expression, bool]] = [(expression, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            if isinstance(node, Apply):
+                stack.extend((argument, False) for argument in reversed(node.arguments))
+    return order

@@ -1,0 +1,17 @@
+"""Element types, tensor types and the shape rules shared by all operators."""
+
+from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
+from glowstone.types.element_type import ElementType
+from glowstone.types.tensor_type import CHANNEL_AXIS, Shape, TensorType, parse_type
+
+__all__ = [
+    "CHANNEL_AXIS",
+    "ElementType",
+    "Shape",
+    "TensorType",
+    "broadcast_shapes",
+    "normalize_axes",
+    "normalize_axis",
+    "parse_type",
+    "row_major_strides",
+]
