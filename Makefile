@@ -1,0 +1,42 @@
+# Each target makes its own virtual environment under .environments/, builds the wheel of this tree and installs it there.
+# All that is needed is Python 3.11 or newer with pip:   make demo PYTHON=python3.13
+
+PYTHON ?= python3
+TEST_PROCESSES ?= 2
+PREPARE := $(PYTHON) scripts/environment.py
+
+DEMO := .environments/demo
+TEST := .environments/test
+LINT := .environments/lint
+FIGURES := .environments/figures
+
+CHECKS = $(1)/bin/ruff check . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
+
+.PHONY: help demo test lint figures clean
+
+help:
+	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
+	@echo "make test      lint, type check, check the imports, and run every test"
+	@echo "make lint      the checks alone"
+	@echo "make figures   measure every promise of the project and print promise, limit and measured value"
+	@echo "make clean     remove the environments and caches"
+
+demo:
+	$(PREPARE) $(DEMO) demo
+	$(DEMO)/bin/glowstone demo
+
+test:
+	$(PREPARE) $(TEST) test
+	$(call CHECKS,$(TEST))
+	$(TEST)/bin/python -m pytest -n $(TEST_PROCESSES) -q
+
+lint:
+	$(PREPARE) $(LINT) lint
+	$(call CHECKS,$(LINT))
+
+figures:
+	$(PREPARE) $(FIGURES) figures
+	$(FIGURES)/bin/python benchmarks/figures.py
+
+clean:
+	rm -rf .environments build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
