@@ -1,0 +1,50 @@
+"""The few calls into LLVM that everything else goes through: target machines, parsing, optimizing."""
+
+from __future__ import annotations
+
+import functools
+
+import llvmlite.binding as llvm
+
+OPTIMIZATION_LEVEL = 3
+
+
+@functools.cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@functools.cache
+def create_target_machine(triple: str, cpu: str, features: str) -> llvm.TargetMachine:
+    """A machine that emits position-independent code.
+
+    Raises:
+        ValueError: LLVM does not know the triple.
+    """
+    _initialize()
+    try:
+        target = llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        raise ValueError(f"target triple {triple!r}: {error}") from error
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=OPTIMIZATION_LEVEL, reloc="pic", codemodel="small"
+    )
+
+
+def parse_module(text: str) -> llvm.ModuleRef:
+    """Parse and verify IR text in a context of its own, so that equal text gives equal code.
+
+    Raises:
+        RuntimeError: the IR is not well formed: a fault of a kernel family.
+    """
+    module = llvm.parse_assembly(text, context=llvm.create_context())
+    module.verify()
+    return module
+
+
+def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """Run LLVM's O3 pipeline on the module in place."""
+    options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION_LEVEL)
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)

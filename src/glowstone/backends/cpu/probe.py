@@ -1,0 +1,57 @@
+"""What vector registers LLVM would use for a target: found by compiling one multiply-add and reading its assembly.
+
+LLVM knows the features behind every processor's name; this asks it instead of keeping a second table of names.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+PROBE = """
+target triple = "{triple}"
+declare <16 x float> @llvm.fmuladd.v16f32(<16 x float>, <16 x float>, <16 x float>)
+define void @probe(ptr %p, ptr %q) "min-legal-vector-width"="512" {{
+  %a = load <16 x float>, ptr %p
+  %b = load <16 x float>, ptr %q
+  %r = call <16 x float> @llvm.fmuladd.v16f32(<16 x float> %a, <16 x float> %b, <16 x float> %a)
+  store <16 x float> %r, ptr %p
+  ret void
+}}
+"""
+
+
+@dataclass(frozen=True)
+class VectorUnit:
+    """Bytes of a vector register, number of them, and whether multiply and add are fused."""
+
+    vector_bytes: int
+    register_count: int
+    has_fma: bool
+
+
+AVX512 = VectorUnit(64, 32, True)
+NARROWEST = VectorUnit(16, 16, False)
+_FUSED = re.compile(r"\bv?f(n?m(add|la)|mla)", re.IGNORECASE)
+
+
+@functools.cache
+def probe_vector_unit(triple: str, cpu: str, features: str) -> VectorUnit:
+    """The vector unit of the target.
+
+    Raises:
+        ValueError: LLVM does not know the triple.
+    """
+    from glowstone.backends.cpu.machine import create_target_machine, parse_module
+
+    machine = create_target_machine(triple, cpu, features)
+    assembly = machine.emit_assembly(parse_module(PROBE.format(triple=triple)))
+    has_fma = _FUSED.search(assembly) is not None
+    if "zmm" in assembly:
+        return AVX512
+    if "ymm" in assembly:
+        return VectorUnit(32, 16, has_fma)
+    if triple.startswith(("aarch64", "arm64")):
+        return VectorUnit(16, 32, has_fma)
+    return VectorUnit(NARROWEST.vector_bytes, NARROWEST.register_count, has_fma)
