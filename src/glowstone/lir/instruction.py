@@ -46,6 +46,9 @@ class Instruction:
                 raise ValueError(f"{self.operation.name}: {view} leaves its buffer of {view.buffer.size} elements")
             if access.writes and view.buffer.kind.is_read_only:
                 raise ValueError(f"{self.operation.name} writes {view.buffer.kind.value} {view.buffer.name}")
+        for index, view in enumerate(self.operands):
+            if not self.operation.accepts(index, view):
+                raise ValueError(f"{self.operation.name} does not accept the strides of operand {index}, {view}")
         try:
             self.operation.verify(self.operands, self.integers)
         except ValueError as error:

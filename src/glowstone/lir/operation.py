@@ -65,6 +65,13 @@ class Operation:
         """Pairs (output operand, input operand) that may be exactly the same view."""
         return ()
 
+    def accepts(self, operand: int, view: View) -> bool:
+        """Whether the operand may have this view's strides.
+
+        Every instruction keeps to it (the verifier checks), so kernels may rely on it and passes may use it freely.
+        """
+        return view.is_contiguous
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         """Check ranks, extents and element types.
 

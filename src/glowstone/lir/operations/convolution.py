@@ -12,7 +12,11 @@ from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
 from glowstone.lir.operations.matmul import wide
+from glowstone.lir.strides import has_dense_planes, is_blocked_epilogue_operand
 from glowstone.scalar import Expression
+
+WEIGHTS = 2
+"""Operand number of the weights of every convolution and packed product; extra operands follow."""
 
 
 @operation
@@ -37,6 +41,11 @@ class Convolution(Operation):
     @property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
+
+    def accepts(self, operand: int, view: View) -> bool:
+        if operand == WEIGHTS:
+            return view.is_contiguous
+        return is_blocked_epilogue_operand(view) if operand > WEIGHTS else has_dense_planes(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x, w, *extras = views

@@ -22,6 +22,9 @@ class Copy(Operation):
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT, Access.IN)
 
+    def accepts(self, operand: int, view: View) -> bool:
+        return True
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         out, source = views
         require(out.shape == source.shape, f"shapes differ: {out.shape} and {source.shape}")
@@ -41,6 +44,9 @@ class Fill(Operation):
     @property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,)
+
+    def accepts(self, operand: int, view: View) -> bool:
+        return True
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         require(0 <= self.bits < 1 << (8 * views[0].element.size), "the value has more bits than the element")

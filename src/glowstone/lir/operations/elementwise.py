@@ -33,6 +33,9 @@ class Elementwise(Operation):
         count = len(self.expressions)
         return tuple((out, count + index) for out in range(count) for index in range(self.arity))
 
+    def accepts(self, operand: int, view: View) -> bool:
+        return True
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         count = len(self.expressions)
         outputs, inputs = views[:count], views[count:]

@@ -8,6 +8,7 @@ from typing import ClassVar
 from glowstone.errors import ExecutionError
 from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
+from glowstone.lir.strides import has_unit_last_stride
 
 
 @operation
@@ -23,6 +24,9 @@ class Gather(Operation):
     @property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT, Access.IN, Access.IN)
+
+    def accepts(self, operand: int, view: View) -> bool:
+        return has_unit_last_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x, indices = views

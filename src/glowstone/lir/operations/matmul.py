@@ -32,6 +32,9 @@ class MatMul(Operation):
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
 
+    def accepts(self, operand: int, view: View) -> bool:
+        return True
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
         require(y.rank == a.rank == b.rank >= 2, f"ranks {y.rank}, {a.rank}, {b.rank}")

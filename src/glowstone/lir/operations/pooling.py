@@ -11,6 +11,7 @@ from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.convolution import windows
 from glowstone.lir.operations.matmul import wide
+from glowstone.lir.strides import has_dense_planes
 
 
 @operation
@@ -35,6 +36,9 @@ class Pool(Operation):
     @property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT, Access.IN)
+
+    def accepts(self, operand: int, view: View) -> bool:
+        return has_dense_planes(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x = views

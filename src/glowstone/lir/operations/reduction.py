@@ -11,6 +11,7 @@ from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
 from glowstone.lir.operations.matmul import wide
+from glowstone.lir.strides import has_unit_inner_stride, has_unit_last_stride, is_epilogue_operand
 from glowstone.scalar import Expression
 
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
@@ -31,6 +32,9 @@ class Reduce(Operation):
     @property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,) + (Access.IN,) * (1 + extra_count(self.epilogue))
+
+    def accepts(self, operand: int, view: View) -> bool:
+        return is_epilogue_operand(view) if operand > 1 else has_unit_inner_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x, *extras = views
@@ -75,6 +79,9 @@ class Softmax(Operation):
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return ((0, 1),)
 
+    def accepts(self, operand: int, view: View) -> bool:
+        return has_unit_inner_stride(view)
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x = views
         require(y.rank == 3 and y.shape == x.shape, f"{y.shape} from {x.shape}")
@@ -105,6 +112,9 @@ class LayerNorm(Operation):
     @property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return ((0, 1),)
+
+    def accepts(self, operand: int, view: View) -> bool:
+        return has_unit_last_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         for view in views:

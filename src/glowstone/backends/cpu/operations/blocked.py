@@ -13,8 +13,9 @@ import numpy as np
 
 from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
-from glowstone.lir.operations.convolution import convolve
+from glowstone.lir.operations.convolution import WEIGHTS, convolve
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
+from glowstone.lir.strides import has_dense_planes, is_blocked_epilogue_operand
 from glowstone.scalar import Expression
 
 SPATIAL = 2
@@ -34,6 +35,12 @@ class _BlockedAnchor(Operation):
     @property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
+
+    def accepts(self, operand: int, view: View) -> bool:
+        """Batches and blocks anywhere, planes dense; weights contiguous."""
+        if operand == WEIGHTS:
+            return view.is_contiguous
+        return is_blocked_epilogue_operand(view) if operand > WEIGHTS else has_dense_planes(view)
 
     def _store(self, y: Array, sums: Array, extras: Sequence[Array], channels: int) -> None:
         """Block plain sums [N, C, H, W], apply the epilogue, and keep padding lanes zero."""

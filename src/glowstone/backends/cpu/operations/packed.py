@@ -9,8 +9,10 @@ import numpy as np
 
 from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
+from glowstone.lir.operations.convolution import WEIGHTS
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
 from glowstone.lir.operations.matmul import wide
+from glowstone.lir.strides import has_unit_last_stride, is_epilogue_operand
 from glowstone.scalar import Expression
 
 
@@ -31,6 +33,11 @@ class PackedMatMul(Operation):
     @property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
+
+    def accepts(self, operand: int, view: View) -> bool:
+        if operand == WEIGHTS:
+            return view.is_contiguous
+        return is_epilogue_operand(view) if operand > WEIGHTS else has_unit_last_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
