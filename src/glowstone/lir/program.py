@@ -28,7 +28,7 @@ Statement = Alloc | Dealloc | Instruction
 
 @dataclass(eq=False)
 class Program:
-    """Instructions in execution order. Every activation buffer has one `Alloc` before and one `Dealloc` after its uses."""
+    """Instructions in execution order. An activation buffer has one `Alloc` before and one `Dealloc` after its uses."""
 
     inputs: list[Buffer] = field(default_factory=list)
     outputs: list[Buffer] = field(default_factory=list)
