@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 
 class GlowstoneError(Exception):
     """Base of every error of this package.
@@ -30,6 +32,8 @@ class GlowstoneError(Exception):
         self.remedy = remedy
 
     _FIELDS = ("file", "node", "operator", "expected", "found", "remedy")
+    _STATE: ClassVar[tuple[str, ...]] = _FIELDS
+    """What pickling keeps besides the message."""
 
     def __str__(self) -> str:
         details = ((name, getattr(self, name)) for name in self._FIELDS)
@@ -45,7 +49,7 @@ class GlowstoneError(Exception):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, {name: getattr(self, name) for name in self._FIELDS}))
+        return (_rebuild, (type(self), self.message, {name: getattr(self, name) for name in self._STATE}))
 
 
 def _rebuild(kind: type[GlowstoneError], message: str, fields: dict[str, object]) -> GlowstoneError:
@@ -76,4 +80,16 @@ class LimitError(GlowstoneError):
 
 
 class ExecutionError(GlowstoneError):
-    """A compiled model met a value at run time that the operator's definition forbids, such as an index out of range."""
+    """A compiled model met a value at run time that the operator forbids, such as an index out of range."""
+
+
+class InternalError(GlowstoneError):
+    """A fault of Glowstone itself. `reproducer` is the IR text that shows it, if there is one; not in the message."""
+
+    _STATE = (*GlowstoneError._FIELDS, "reproducer")
+    reproducer: str | None = None
+
+    def with_reproducer(self, text: str) -> InternalError:
+        """Attach the IR text; returns self, for `raise error.with_reproducer(...)`."""
+        self.reproducer = text
+        return self

@@ -16,7 +16,6 @@ from glowstone.lir.operation import Operation
 from glowstone.lir.scanner import Scanner
 from glowstone.scalar import Expression, parse_expression
 
-
 _field_types: dict[type[Operation], dict[str, object]] = {}
 
 

@@ -11,7 +11,6 @@ from glowstone.lir.instruction import Instruction
 from glowstone.lir.overlap import is_injective, overlaps, same_elements
 from glowstone.lir.program import Alloc, Dealloc, Program
 
-
 _UNDEFINED_AT_FIRST = (BufferKind.ACTIVATION, BufferKind.OUTPUT)
 
 
