@@ -1,8 +1,8 @@
 """Runs passes, over either representation.
 
 A pass is a function `pass(ir) -> bool` that edits in place and returns whether it changed anything; the function's name
-is its name. In: an IR and passes in order. Out: the IR, edited; whether anything changed. Invariant of checked mode: the
-IR is valid before and after every pass, and a pass says it changed something exactly if the printed text differs.
+is its name. In: an IR and passes in order. Out: the IR, edited; whether anything changed. Invariant of checked mode:
+the IR is valid before and after every pass, and a pass says it changed something exactly if the printed text differs.
 """
 
 from __future__ import annotations
