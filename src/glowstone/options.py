@@ -120,8 +120,8 @@ class Options:
         return Options(**values)
 
     def cache_folder(self) -> Path:
-        """The folder of the cache: `cache_dir`, else this user's cache folder. It need not exist."""
-        return self.cache_dir or Path(platformdirs.user_cache_dir("glowstone", appauthor=False))
+        """The folder of compiled models: `cache_dir`, else one in this user's cache folder. It need not exist."""
+        return self.cache_dir or Path(platformdirs.user_cache_dir("glowstone", appauthor=False)) / "compiled"
 
 
 def option_table() -> list[tuple[str, str, object, str]]:

@@ -89,5 +89,5 @@ def test_every_option_has_its_own_variable_and_help():
 
 def test_the_cache_folder_is_the_users_unless_given(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert Options().cache_folder().name == "glowstone"
+    assert Options().cache_folder() == tmp_path / "glowstone" / "compiled"
     assert Options(cache_dir=tmp_path / "other").cache_folder() == tmp_path / "other"
