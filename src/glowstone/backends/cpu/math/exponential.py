@@ -1,0 +1,87 @@
+"""exp, and exp(x) - 1 for arguments that are not positive.
+
+exp(x) = 2^n * exp(r) with n = round(x / ln 2) and |r| <= ln(2) / 2; exp(r) = 1 + r + r^2 P(r), where P interpolates at
+Chebyshev nodes. ln 2 is split in two so that n times its upper part is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.ir_types import Value
+from glowstone.backends.cpu.math.vector_builder import VectorBuilder
+from glowstone.types import ElementType
+
+LOG2_E = 1.4426950408889634
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """`lowest` gives 0 and `highest` infinity, both without leaving the range of the exponent arithmetic."""
+
+    lowest: float
+    highest: float
+    ln2_high: float
+    ln2_low: float
+    polynomial: tuple[float, ...]
+
+
+_CONSTANTS = {
+    ElementType.F32: _Constants(
+        lowest=-104.0,
+        highest=89.0,
+        ln2_high=0.693145751953125,
+        ln2_low=1.4286068203094172e-06,
+        polynomial=(0.5, 0.1666657702559799, 0.041666554662050534, 0.008363173074513711, 0.001392617611993558),
+    ),
+    ElementType.F64: _Constants(
+        lowest=-746.0,
+        highest=710.0,
+        ln2_high=0.6931471803691238,
+        ln2_low=1.9082149292705877e-10,
+        polynomial=(
+            0.5,
+            0.1666666666666667,
+            0.04166666666666667,
+            0.008333333333326141,
+            0.0013888888888883752,
+            0.00019841269874800493,
+            2.4801587325533363e-05,
+            2.7557255425746435e-06,
+            2.7557273661348637e-07,
+            2.510520637395701e-08,
+            2.0914679376583935e-09,
+        ),
+    ),
+}
+
+
+def emit_exp(math: VectorBuilder, x: Value) -> Value:
+    """e^x, also where the result is denormal."""
+    constants = _CONSTANTS[math.element]
+    x = math.at_most(math.at_least(x, constants.lowest), constants.highest)
+    exponent, power = _reduced(math, x)
+    result = math.ir.fadd(power, math.constant(1.0))
+    half = math.ir.ashr(exponent, math.integer(1))
+    # 2^exponent itself may be no normal number; its two halves always are, and only the last product rounds
+    result = math.ir.fmul(result, math.power_of_two(half))
+    return math.ir.fmul(result, math.power_of_two(math.ir.sub(exponent, half)))
+
+
+def emit_expm1_not_positive(math: VectorBuilder, x: Value) -> Value:
+    """e^x - 1 for x in [-80, 0], with a small relative error near 0."""
+    exponent, power = _reduced(math, x)
+    scale = math.power_of_two(exponent)
+    return math.fma(scale, power, math.ir.fsub(scale, math.constant(1.0)))
+
+
+def _reduced(math: VectorBuilder, x: Value) -> tuple[Value, Value]:
+    """(n, exp(r) - 1) with x = n ln 2 + r."""
+    constants = _CONSTANTS[math.element]
+    shifted = math.fma(x, math.constant(LOG2_E), math.constant(math.format.rounder))
+    count = math.ir.fsub(shifted, math.constant(math.format.rounder))
+    exponent = math.ir.sub(math.to_bits(shifted), math.integer(math.format.rounder_bits))
+    r = math.fma(count, math.constant(-constants.ln2_high), x)
+    r = math.fma(count, math.constant(-constants.ln2_low), r)
+    tail = math.polynomial(r, constants.polynomial)
+    return exponent, math.fma(math.ir.fmul(r, r), tail, r)
