@@ -1,1 +1,40 @@
-"""graph."""
+"""The high-level representation: a typed data-flow graph."""
+
+from glowstone.graph.builder import Builder, rebuild
+from glowstone.graph.evaluator import evaluate_graph
+from glowstone.graph.graph import Dimension, Graph, Node, Value
+from glowstone.graph.operator import (
+    KNOWN_ELEMENTS_LIMIT,
+    OPERATORS,
+    ErrorSample,
+    Operand,
+    Operator,
+    Sample,
+    as_tuple,
+    operator,
+)
+from glowstone.graph.rewriter import apply_patterns, rewrite
+from glowstone.graph.tensor import Tensor
+from glowstone.graph.verifier import verify_graph
+
+__all__ = [
+    "KNOWN_ELEMENTS_LIMIT",
+    "OPERATORS",
+    "Builder",
+    "Dimension",
+    "ErrorSample",
+    "Graph",
+    "Node",
+    "Operand",
+    "Operator",
+    "Sample",
+    "Tensor",
+    "Value",
+    "apply_patterns",
+    "as_tuple",
+    "evaluate_graph",
+    "operator",
+    "rebuild",
+    "rewrite",
+    "verify_graph",
+]

@@ -1,0 +1,78 @@
+"""The builder: the only way to make nodes. It checks operands, infers types, and computes what the host can know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glowstone.errors import GlowstoneError
+from glowstone.graph.graph import Graph, Node, Value
+from glowstone.graph.operator import KNOWN_ELEMENTS_LIMIT, Operator
+
+
+class Builder:
+    """Emits nodes into a graph. `names` are the ONNX names that the next nodes come from."""
+
+    def __init__(self, graph: Graph, names: tuple[str, ...] = ()) -> None:
+        self.graph = graph
+        self.names = names
+
+    def emit(self, operator: Operator, *operands: Value | None) -> Value:
+        """A new node with one result; returns that.
+
+        Raises:
+            GlowstoneError: operands that do not fit, with node and operator filled in.
+        """
+        return self.emit_node(operator, *operands).results[0]
+
+    def emit_node(self, operator: Operator, *operands: Value | None) -> Node:
+        """A new node with any number of results.
+
+        Raises:
+            GlowstoneError: operands that do not fit, with node and operator filled in.
+        """
+        while operands and operands[-1] is None:
+            operands = operands[:-1]
+        try:
+            operator.check_operands(operands)
+            types = operator.infer(*operands)  # type: ignore[arg-type]
+        except GlowstoneError as error:
+            raise error.with_context(node=self.names[0] if self.names else None, operator=operator.name) from None
+        node = Node(operator, operands, types, self.names)
+        dynamic = False
+        for index, operand in enumerate(operands):
+            if operand is not None:
+                operand.uses[node, index] = None
+                dynamic = dynamic or operand.dynamic
+        small = all(type.size <= KNOWN_ELEMENTS_LIMIT for type in types)
+        known = operator.known(*operands) if small else None
+        for index, result in enumerate(node.results):
+            result.dynamic = dynamic
+            if known is not None:
+                result.known = known[index]
+        return node
+
+
+def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
+    """A new graph with the same operators, re-inferred from the input shapes given (by input name).
+
+    This is how a template becomes a plan for another shape: the builder and every `infer` run as they did the first time.
+
+    Raises:
+        GlowstoneError: an operator refuses its operands at these shapes.
+    """
+    copy = Graph(graph.name)
+    builder = Builder(copy)
+    values: dict[Value, Value] = {}
+    for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
+        shape = shapes.get(value.name, value.shape) if shapes else value.shape
+        values[value] = copy.add_input(value.name, value.type.with_shape(shape), dimensions)
+    for node in graph.nodes:
+        builder.names = node.names
+        operands = [values[operand] if operand is not None else None for operand in node.operands]
+        made = builder.emit_node(node.operator, *operands)
+        for old, new in zip(node.results, made.results, strict=True):
+            new.name = old.name
+            values[old] = new
+    for name, value, dimensions in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True):
+        copy.add_output(name, values[value], dimensions)
+    return copy

@@ -1,0 +1,165 @@
+"""The high-level representation: values, nodes, and the graph that owns them.
+
+Invariant: a value's uses are exactly the (node, operand index) pairs that name it, plus graph outputs by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from glowstone.graph.operator import Operator
+from glowstone.types import ElementType, TensorType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Dimension = int | str
+
+
+class Value:
+    """A tensor that a node computes, or an input of the graph (`node` is None)."""
+
+    __slots__ = ("dynamic", "index", "known", "name", "node", "type", "uses")
+
+    def __init__(self, type: TensorType, node: Node | None = None, index: int = 0, name: str = "") -> None:
+        self.type = type
+        self.node = node
+        self.index = index
+        self.name = name
+        self.known: Array | None = None
+        self.dynamic = False
+        self.uses: dict[tuple[Node, int], None] = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def element(self) -> ElementType:
+        return self.type.element
+
+    @property
+    def rank(self) -> int:
+        return len(self.type.shape)
+
+    @property
+    def operator(self) -> Operator | None:
+        """What computes it; None for an input."""
+        return self.node.operator if self.node is not None else None
+
+    def users(self) -> list[Node]:
+        """The distinct nodes that read it, in order of use."""
+        return list(dict.fromkeys(node for node, _ in self.uses))
+
+    def __repr__(self) -> str:
+        return f"<Value {self.name or self.operator} {self.type}>"
+
+
+class Node:
+    """An operator applied to values."""
+
+    __slots__ = ("names", "operands", "operator", "results")
+
+    def __init__(self, operator: Operator, operands: Sequence[Value | None], types: Iterable[TensorType],
+                 names: tuple[str, ...]) -> None:
+        self.operator = operator
+        self.operands = tuple(operands)
+        self.results = tuple(Value(type, self, index) for index, type in enumerate(types))
+        self.names = names
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    def present_operands(self) -> Iterator[Value]:
+        return (operand for operand in self.operands if operand is not None)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.operator}>"
+
+
+class Graph:
+    """Inputs, named outputs, and the nodes between them. Nodes that no output needs are not part of it."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+        self.inputs: list[Value] = []
+        self.dimensions: list[tuple[Dimension, ...]] = []
+        """Per input the declared dimensions: a number, or a symbol (a text) where it is dynamic."""
+        self.outputs: list[Value] = []
+        self.output_names: list[str] = []
+        self.output_dimensions: list[tuple[Dimension, ...]] = []
+
+    def add_input(self, name: str, type: TensorType, dimensions: tuple[Dimension, ...] | None = None) -> Value:
+        """A new input; it is dynamic where a dimension is a symbol."""
+        value = Value(type, name=name)
+        dimensions = dimensions if dimensions is not None else type.shape
+        value.dynamic = any(isinstance(dimension, str) for dimension in dimensions)
+        self.inputs.append(value)
+        self.dimensions.append(dimensions)
+        return value
+
+    def add_output(self, name: str, value: Value, dimensions: tuple[Dimension, ...] | None = None) -> None:
+        self.outputs.append(value)
+        self.output_names.append(name)
+        self.output_dimensions.append(dimensions if dimensions is not None else value.shape)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """The nodes that outputs need, operands before users; the order depends on the structure alone."""
+        order: list[Node] = []
+        seen: set[Node] = set()
+        for output in self.outputs:
+            stack: list[tuple[Node, bool]] = [(output.node, False)] if output.node is not None else []
+            while stack:
+                node, expanded = stack.pop()
+                if expanded:
+                    order.append(node)
+                elif node not in seen:
+                    seen.add(node)
+                    stack.append((node, True))
+                    stack.extend(
+                        (operand.node, False)
+                        for operand in reversed(node.operands)
+                        if operand is not None and operand.node is not None and operand.node not in seen
+                    )
+        return order
+
+    def set_operand(self, node: Node, index: int, value: Value) -> None:
+        """Make operand `index` of the node another value of the same type."""
+        old = node.operands[index]
+        if old is not None:
+            old.uses.pop((node, index), None)
+        node.operands = (*node.operands[:index], value, *node.operands[index + 1 :])
+        value.uses[node, index] = None
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Make every user and output of `old` use `new`; `old`'s node is then dead if nothing else holds it."""
+        if old is new:
+            return
+        for node, index in list(old.uses):
+            self.set_operand(node, index, new)
+        for index, output in enumerate(self.outputs):
+            if output is old:
+                self.outputs[index] = new
+        if not new.name:
+            new.name = old.name
+
+    def is_output(self, value: Value) -> bool:
+        return any(output is value for output in self.outputs)
+
+    def drop_dead_uses(self) -> bool:
+        """Forget uses by nodes that are no longer part of the graph; returns whether there were any."""
+        nodes = self.nodes
+        live = set(nodes)
+        changed = False
+        values = [*self.inputs, *(value for node in nodes for value in node.results)]
+        for value in values:
+            dead = [use for use in value.uses if use[0] not in live]
+            for use in dead:
+                del value.uses[use]
+            changed = changed or bool(dead)
+        return changed

@@ -1,0 +1,162 @@
+"""Operators: the one place where an operator of the high-level representation is defined.
+
+An operator is a frozen dataclass whose fields are its attributes. Names, operand rules, type rule, reference meaning,
+decomposition and samples stand together in the class; everything else (printing, parsing, hashing, generic tests,
+documentation) derives from it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from glowstone.errors import ModelError
+from glowstone.types import ElementType, TensorType
+
+if TYPE_CHECKING:
+    from glowstone.graph.builder import Builder
+    from glowstone.graph.graph import Value
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+KNOWN_ELEMENTS_LIMIT = 1024
+"""The host computes values of at most this many elements."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What an operand may be. `elements` None allows every element type."""
+
+    name: str
+    elements: frozenset[ElementType] | None = None
+    optional: bool = False
+    variadic: bool = False
+    host: bool = False
+    """Its value decides a shape, so the host must know it."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A valid case: attributes, and operands as arrays (or None where left out)."""
+
+    operator: Operator
+    operands: tuple[Array | None, ...]
+    tolerance: float = 1e-5
+    """Largest difference from an independent reference, relative to the largest value."""
+
+
+@dataclass(frozen=True)
+class ErrorSample:
+    """An invalid case: operand types (with values where given) and a part of the message expected."""
+
+    operator: Operator
+    operands: tuple[Array | TensorType | None, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Base of all operators. See `docs/adding-an-operator.md`."""
+
+    operands: ClassVar[tuple[Operand, ...]] = ()
+    result_names: ClassVar[tuple[str, ...]] = ("y",)
+    onnx: ClassVar[str | None] = None
+    """The ONNX operator of the same meaning, with the opset that the definition follows: "Conv-11"."""
+    commutative: ClassVar[bool] = False
+    moves_no_data: ClassVar[bool] = False
+    """The result is the first operand's elements in row-major order under another shape."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        """Result types from operand types (and known values of host operands).
+
+        Raises:
+            GlowstoneError: operands that do not fit, with what was expected and found.
+        """
+        raise NotImplementedError
+
+    def reference(self, *operands: Any) -> Any:
+        """The meaning, in NumPy. One array, or a tuple where there are several results."""
+        raise NotImplementedError
+
+    def decompose(self, builder: Builder, *operands: Any) -> Value | tuple[Value, ...] | None:
+        """The same results from simpler operators; None for a primitive."""
+        return None
+
+    def known(self, *operands: Value | None) -> tuple[Array, ...] | None:
+        """Values of the results where the host can compute them: all operands known and few elements."""
+        arrays: list[Array | None] = []
+        for operand in operands:
+            if operand is None:
+                arrays.append(None)
+            elif operand.known is None:
+                return None
+            else:
+                arrays.append(operand.known)
+        return as_tuple(self.reference(*arrays))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        """Valid cases that every generic test runs."""
+        return ()
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        """Invalid cases with the message expected."""
+        return ()
+
+    def attributes(self) -> dict[str, Any]:
+        """Field values by name, in order of definition."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def check_operands(self, operands: Sequence[Value | None]) -> None:
+        """Check number and element types of the operands.
+
+        Raises:
+            ModelError: too few or too many operands, or an element type that the operator does not take.
+        """
+        declared = self.operands
+        variadic = bool(declared) and declared[-1].variadic
+        least = sum(not (operand.optional or operand.variadic) for operand in declared)
+        if len(operands) < least or (len(operands) > len(declared) and not variadic):
+            wanted = f"{least} or more" if variadic else f"{least} to {len(declared)}"
+            raise ModelError(f"{self.name} has the wrong number of operands", operator=self.name, expected=wanted,
+                             found=len(operands))
+        for index, value in enumerate(operands):
+            rule = declared[min(index, len(declared) - 1)]
+            if value is None:
+                if not rule.optional:
+                    raise ModelError(f"{self.name} lacks operand {rule.name}", operator=self.name)
+            elif rule.elements is not None and value.type.element not in rule.elements:
+                raise ModelError(
+                    f"{self.name} does not take this element type for {rule.name}",
+                    operator=self.name,
+                    expected=", ".join(sorted(str(element) for element in rule.elements)),
+                    found=value.type.element,
+                )
+
+
+OPERATORS: dict[str, type[Operator]] = {}
+"""Every operator by its name, for the parser and the generic tests."""
+
+OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+
+
+def operator(kind: OperatorClass) -> OperatorClass:
+    """Class decorator: make a frozen dataclass of it and enter it in `OPERATORS`."""
+    frozen = dataclass(frozen=True)(kind)
+    if OPERATORS.setdefault(frozen.__name__, frozen) is not frozen:
+        raise AssertionError(f"operator {frozen.__name__} is defined twice")
+    return frozen
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    """What `reference` or `decompose` returned, as a tuple."""
+    return results if isinstance(results, tuple) else (results,)

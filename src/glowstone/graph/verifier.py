@@ -1,0 +1,23 @@
+"""Checks the invariants of a graph: use lists, re-inferred types, output names."""
+
+from __future__ import annotations
+
+from glowstone.graph.graph import Graph
+
+
+def verify_graph(graph: Graph) -> None:
+    """Raise AssertionError (a fault of ours, never of the user) where an invariant does not hold."""
+    defined = set(graph.inputs)
+    for node in graph.nodes:
+        for index, operand in enumerate(node.operands):
+            if operand is None:
+                continue
+            assert operand in defined, f"{node} reads {operand} before it is defined"
+            assert (node, index) in operand.uses, f"{operand} does not list its use by {node}"
+        node.operator.check_operands(node.operands)
+        types = node.operator.infer(*node.operands)  # type: ignore[arg-type]
+        found = tuple(value.type for value in node.results)
+        assert types == found, f"{node}: inferred {types}, holds {found}"
+        defined.update(node.results)
+    names = graph.output_names
+    assert len(names) == len(set(names)) == len(graph.outputs), f"output names {names}"

@@ -1,0 +1,113 @@
+"""Constants of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from glowstone.errors import LimitError, ShapeError
+from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
+from glowstone.graph.operator import ErrorSample
+from glowstone.ops.element_sets import SHAPES
+from glowstone.types import ElementType, TensorType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LARGEST_EXTENT = 2**40
+"""No dimension of a real tensor is larger; guards every product of extents against overflow."""
+
+
+@operator
+class Constant(Operator):
+    """A tensor known at compile time. ONNX Constant-13 and initializers."""
+
+    onnx = "Constant-13"
+    tensor: Tensor
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        return (self.tensor.type,)
+
+    def reference(self, *operands: Any) -> Array:
+        return self.tensor.array
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        return [Sample(cls(Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))), ())]
+
+
+@operator
+class ConstantOfShape(Operator):
+    """A tensor of the given shape with one value everywhere. ONNX ConstantOfShape-9."""
+
+    onnx = "ConstantOfShape-9"
+    operands = (Operand("shape", SHAPES, host=True),)
+    value: float | int | bool = 0.0
+    element: ElementType = ElementType.F32
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        return (TensorType(self.element, known_shape(operands[0], "shape")),)
+
+    def reference(self, shape: Array) -> Array:
+        return np.broadcast_to(np.asarray(self.value, self.element.dtype), tuple(int(extent) for extent in shape))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        return [
+            Sample(cls(1.5, ElementType.F32), (np.array([2, 3]),)),
+            Sample(cls(7, ElementType.I64), (np.array([0, 3]),)),
+            Sample(cls(True, ElementType.BOOL), (np.array([], np.int64),)),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        return [ErrorSample(cls(), (np.array([-1]),), "negative extent")]
+
+
+def constant(builder: Builder, array: Array, element: ElementType | None = None) -> Value:
+    """A `Constant` node that holds the array."""
+    return builder.emit(Constant(Tensor(array, element)))
+
+
+def scalar(builder: Builder, value: float | int | bool, element: ElementType) -> Value:
+    """A rank-0 constant."""
+    return constant(builder, np.asarray(value, element.dtype), element)
+
+
+def constant_array(value: Value | None) -> Array | None:
+    """The array of a `Constant` node, or None where the value is not one."""
+    if value is not None and isinstance(value.operator, Constant):
+        return value.operator.tensor.array
+    return None
+
+
+def known_array(value: Value, name: str) -> Array:
+    """The value of a host operand.
+
+    Raises:
+        ShapeError: the value depends on data that arrives with a call.
+    """
+    if value.known is None:
+        raise ShapeError(
+            f"operand {name} depends on input data",
+            expected="a value that follows from shapes and constants",
+            remedy="fix the input it depends on with constants={...}",
+        )
+    return value.known
+
+
+def known_shape(value: Value, name: str) -> tuple[int, ...]:
+    """The value of a host operand that lists extents.
+
+    Raises:
+        ShapeError: it is unknown, or an extent is negative.
+        LimitError: an extent is larger than any tensor can have.
+    """
+    extents = tuple(int(extent) for extent in known_array(value, name).ravel())
+    for extent in extents:
+        if extent < 0:
+            raise ShapeError(f"operand {name} has a negative extent", found=list(extents))
+        if extent > LARGEST_EXTENT:
+            raise LimitError("an extent is too large", expected=f"at most {LARGEST_EXTENT}", found=extent)
+    return extents

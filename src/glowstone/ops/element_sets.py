@@ -1,0 +1,16 @@
+"""Sets of element types that operand declarations name."""
+
+from __future__ import annotations
+
+from glowstone.types import ElementType
+
+FLOATS = frozenset({ElementType.F64, ElementType.F32, ElementType.F16})
+SIGNED_INTEGERS = frozenset({ElementType.I64, ElementType.I32, ElementType.I16, ElementType.I8})
+UNSIGNED_INTEGERS = frozenset({ElementType.U64, ElementType.U32, ElementType.U16, ElementType.U8})
+INTEGERS = SIGNED_INTEGERS | UNSIGNED_INTEGERS
+INDICES = frozenset({ElementType.I64, ElementType.I32})
+SHAPES = frozenset({ElementType.I64})
+BOOLS = frozenset({ElementType.BOOL})
+NUMBERS = FLOATS | INTEGERS
+SIGNED = FLOATS | SIGNED_INTEGERS
+ALL = NUMBERS | BOOLS

@@ -1,0 +1,590 @@
+"""Elementwise operators: each states its meaning once, as a scalar expression."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from glowstone import scalar
+from glowstone.errors import ModelError, ShapeError
+from glowstone.graph import Operand, Operator, Sample, Value, operator
+from glowstone.graph.operator import ErrorSample
+from glowstone.ops.element_sets import ALL, BOOLS, FLOATS, NUMBERS, SIGNED
+from glowstone.scalar import Expression, Input, Literal, apply
+from glowstone.types import ElementType, TensorType, broadcast_shapes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+UNARY = (Operand("x", ALL),)
+
+
+class Elementwise(Operator):
+    """Base: `expression` of the operands at each position, after broadcasting.
+
+    A blocked result needs its operands blocked the same way; operands of one element may be plain.
+    """
+
+    def expression(self, *inputs: Expression) -> Expression:
+        """The value of one element.
+
+        Raises:
+            TypeError: element types that do not go together.
+        """
+        raise NotImplementedError
+
+    def scalar_expression(self, elements: tuple[ElementType, ...]) -> Expression:
+        """`expression` over inputs 0, 1, ... of these element types.
+
+        Raises:
+            ModelError: element types that do not go together.
+        """
+        return _scalar_expression(self, elements)
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        expression = self.scalar_expression(tuple(operand.element for operand in operands))
+        shape = broadcast_shapes(*(operand.shape for operand in operands))
+        return (TensorType(expression.element, shape, _common_block(operands)),)
+
+    def reference(self, *operands: Array) -> Array:
+        elements = tuple(ElementType.from_dtype(np.asarray(operand).dtype) for operand in operands)
+        shape = broadcast_shapes(*(np.shape(operand) for operand in operands))
+        result = scalar.evaluate(self.scalar_expression(elements), operands)
+        return np.broadcast_to(result, shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _scalar_expression(operator: Elementwise, elements: tuple[ElementType, ...]) -> Expression:
+    try:
+        return operator.expression(*(Input(element, index) for index, element in enumerate(elements)))
+    except TypeError as error:
+        raise ModelError(
+            "element types do not go together", operator=operator.name, found=", ".join(map(str, elements))
+        ) from error
+
+
+def _common_block(operands: Sequence[Value]) -> int | None:
+    blocks = {operand.type.channel_block for operand in operands if operand.type.size != 1}
+    if len(blocks) > 1:
+        raise ShapeError("operands have different layouts", found=[str(operand.type) for operand in operands])
+    if blocks:
+        return blocks.pop()
+    return next((operand.type.channel_block for operand in operands if operand.type.channel_block), None)
+
+
+class Unary(Elementwise):
+    """Base: one operand; `function` names the scalar function."""
+
+    operands = UNARY
+    function: ClassVar[str] = ""
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply(self.function, *inputs)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        return unary_samples(cls())
+
+
+class Binary(Elementwise):
+    """Base: two operands of one element type; `function` names the scalar function."""
+
+    function: ClassVar[str] = ""
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply(self.function, *inputs)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        return binary_samples(cls())
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x = np.ones((2, 3), cls.operands[0].elements is BOOLS and np.bool_ or np.float32)
+        return [ErrorSample(cls(), (x, x[:, :2]), "broadcast")]
+
+
+def unary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> list[Sample]:
+    """Small and larger arrays of the operator's first float type (or its first other type)."""
+    elements = operator.operands[0].elements or ALL
+    element = ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
+    generator = np.random.default_rng(0)
+    shapes: list[tuple[int, ...]] = [(), (1,), (17,), (2, 3, 5), (0, 4)]
+    return [Sample(operator, (_random(generator, shape, element, low, high),)) for shape in shapes]
+
+
+def binary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> list[Sample]:
+    """Equal shapes and every way of broadcasting."""
+    elements = operator.operands[0].elements or ALL
+    element = ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
+    generator = np.random.default_rng(1)
+    pairs: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+        ((), ()), ((19,), (19,)), ((2, 3, 4), (3, 1)), ((1, 5), (4, 1)), ((0, 3), (3,)), ((2, 1, 3), ())
+    ]
+    return [
+        Sample(operator, tuple(_random(generator, shape, element, low, high) for shape in pair)) for pair in pairs
+    ]
+
+
+def _random(
+    generator: np.random.Generator, shape: tuple[int, ...], element: ElementType, low: float, high: float
+) -> Array:
+    values = generator.uniform(low, high, shape)
+    return np.asarray(values > 0) if element is ElementType.BOOL else np.asarray(values).astype(element.dtype)
+
+
+TWO_NUMBERS = (Operand("x", NUMBERS), Operand("y", NUMBERS))
+TWO_BOOLS = (Operand("x", BOOLS), Operand("y", BOOLS))
+TWO_OF_ANY = (Operand("x", ALL), Operand("y", ALL))
+FLOAT = (Operand("x", FLOATS),)
+
+
+@operator
+class Add(Binary):
+    """x + y. ONNX Add-14."""
+
+    onnx = "Add-14"
+    operands = TWO_NUMBERS
+    function = "add"
+    commutative = True
+
+
+@operator
+class Sub(Binary):
+    """x - y. ONNX Sub-14."""
+
+    onnx = "Sub-14"
+    operands = TWO_NUMBERS
+    function = "sub"
+
+
+@operator
+class Mul(Binary):
+    """x * y. ONNX Mul-14."""
+
+    onnx = "Mul-14"
+    operands = TWO_NUMBERS
+    function = "mul"
+    commutative = True
+
+
+@operator
+class Div(Binary):
+    """x / y; integers truncate toward zero. ONNX Div-14."""
+
+    onnx = "Div-14"
+    operands = TWO_NUMBERS
+    function = "div"
+
+
+@operator
+class Pow(Elementwise):
+    """x to the power y, in x's element type. ONNX Pow-15."""
+
+    onnx = "Pow-15"
+    operands = (Operand("x", NUMBERS), Operand("y", NUMBERS))
+
+    def expression(self, *inputs: Expression) -> Expression:
+        x, y = inputs
+        return apply("pow", x, scalar.cast(y, x.element))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        base = np.linspace(0.1, 3, 12, dtype=np.float32).reshape(3, 4)
+        return [
+            *binary_samples(cls(), 0.1, 3.0),
+            Sample(cls(), (base, np.float32(2))),
+            Sample(cls(), (base, np.array([2, 0, -1, 3], np.int64))),
+        ]
+
+
+@operator
+class Maximum(Binary):
+    """The larger of x and y; NaN if either is. ONNX Max-13 of two operands."""
+
+    onnx = "Max-13"
+    operands = TWO_NUMBERS
+    function = "max"
+    commutative = True
+
+
+@operator
+class Minimum(Binary):
+    """The smaller of x and y; NaN if either is. ONNX Min-13 of two operands."""
+
+    onnx = "Min-13"
+    operands = TWO_NUMBERS
+    function = "min"
+    commutative = True
+
+
+@operator
+class Equal(Binary):
+    """x == y. ONNX Equal-13."""
+
+    onnx = "Equal-13"
+    operands = TWO_OF_ANY
+    function = "equal"
+    commutative = True
+
+
+@operator
+class Less(Binary):
+    """x < y. ONNX Less-13."""
+
+    onnx = "Less-13"
+    operands = TWO_NUMBERS
+    function = "less"
+
+
+@operator
+class LessOrEqual(Binary):
+    """x <= y. ONNX LessOrEqual-16."""
+
+    onnx = "LessOrEqual-16"
+    operands = TWO_NUMBERS
+    function = "less_equal"
+
+
+@operator
+class Greater(Binary):
+    """x > y. ONNX Greater-13."""
+
+    onnx = "Greater-13"
+    operands = TWO_NUMBERS
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply("less", inputs[1], inputs[0])
+
+
+@operator
+class GreaterOrEqual(Binary):
+    """x >= y. ONNX GreaterOrEqual-16."""
+
+    onnx = "GreaterOrEqual-16"
+    operands = TWO_NUMBERS
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply("less_equal", inputs[1], inputs[0])
+
+
+@operator
+class And(Binary):
+    """Both. ONNX And-7."""
+
+    onnx = "And-7"
+    operands = TWO_BOOLS
+    function = "and"
+    commutative = True
+
+
+@operator
+class Or(Binary):
+    """Either. ONNX Or-7."""
+
+    onnx = "Or-7"
+    operands = TWO_BOOLS
+    function = "or"
+    commutative = True
+
+
+@operator
+class Xor(Binary):
+    """Exactly one. ONNX Xor-7."""
+
+    onnx = "Xor-7"
+    operands = TWO_BOOLS
+    function = "xor"
+    commutative = True
+
+
+@operator
+class Not(Unary):
+    """Negation. ONNX Not-1."""
+
+    onnx = "Not-1"
+    operands = (Operand("x", BOOLS),)
+    function = "not"
+
+
+@operator
+class Neg(Unary):
+    """-x. ONNX Neg-13."""
+
+    onnx = "Neg-13"
+    operands = (Operand("x", SIGNED),)
+    function = "neg"
+
+
+@operator
+class Abs(Unary):
+    """Magnitude. ONNX Abs-13."""
+
+    onnx = "Abs-13"
+    operands = (Operand("x", NUMBERS),)
+    function = "abs"
+
+
+@operator
+class Sqrt(Unary):
+    """Square root; NaN below zero. ONNX Sqrt-13."""
+
+    onnx = "Sqrt-13"
+    operands = FLOAT
+    function = "sqrt"
+
+
+@operator
+class Exp(Unary):
+    """e to the power x. ONNX Exp-13."""
+
+    onnx = "Exp-13"
+    operands = FLOAT
+    function = "exp"
+
+
+@operator
+class Log(Unary):
+    """Natural logarithm; NaN below zero. ONNX Log-13."""
+
+    onnx = "Log-13"
+    operands = FLOAT
+    function = "log"
+
+
+@operator
+class Tanh(Unary):
+    """Hyperbolic tangent. ONNX Tanh-13."""
+
+    onnx = "Tanh-13"
+    operands = FLOAT
+    function = "tanh"
+
+
+@operator
+class Erf(Unary):
+    """Error function. ONNX Erf-13."""
+
+    onnx = "Erf-13"
+    operands = FLOAT
+    function = "erf"
+
+
+@operator
+class Floor(Unary):
+    """Largest integer not above x. ONNX Floor-13."""
+
+    onnx = "Floor-13"
+    operands = FLOAT
+    function = "floor"
+
+
+@operator
+class Ceil(Unary):
+    """Smallest integer not below x. ONNX Ceil-13."""
+
+    onnx = "Ceil-13"
+    operands = FLOAT
+    function = "ceil"
+
+
+@operator
+class Round(Unary):
+    """Nearest integer, halves to even. ONNX Round-11."""
+
+    onnx = "Round-11"
+    operands = FLOAT
+    function = "round"
+
+
+@operator
+class Reciprocal(Unary):
+    """1 / x. ONNX Reciprocal-13."""
+
+    onnx = "Reciprocal-13"
+    operands = FLOAT
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply("div", Literal(inputs[0].element, 1.0), inputs[0])
+
+
+@operator
+class Relu(Unary):
+    """x where positive, else 0. ONNX Relu-14."""
+
+    onnx = "Relu-14"
+    operands = (Operand("x", SIGNED),)
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply("max", inputs[0], Literal(inputs[0].element, 0))
+
+
+@operator
+class LeakyRelu(Unary):
+    """x where x >= 0, alpha * x elsewhere. ONNX LeakyRelu-16."""
+
+    onnx = "LeakyRelu-16"
+    operands = FLOAT
+    alpha: float = 0.01
+
+    def expression(self, *inputs: Expression) -> Expression:
+        (x,) = inputs
+        negative = apply("less", x, Literal(x.element, 0.0))
+        return apply("select", negative, apply("mul", x, Literal(x.element, self.alpha)), x)
+
+
+@operator
+class Sigmoid(Unary):
+    """1 / (1 + exp(-x)). ONNX Sigmoid-13."""
+
+    onnx = "Sigmoid-13"
+    operands = FLOAT
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return sigmoid(inputs[0])
+
+
+def sigmoid(x: Expression) -> Expression:
+    """1 / (1 + exp(-x))."""
+    one = Literal(x.element, 1.0)
+    return apply("div", one, apply("add", one, apply("exp", apply("neg", x))))
+
+
+@operator
+class HardSigmoid(Unary):
+    """max(0, min(1, alpha * x + beta)). ONNX HardSigmoid-6."""
+
+    onnx = "HardSigmoid-6"
+    operands = FLOAT
+    alpha: float = 0.2
+    beta: float = 0.5
+
+    def expression(self, *inputs: Expression) -> Expression:
+        (x,) = inputs
+        line = apply("add", apply("mul", x, Literal(x.element, self.alpha)), Literal(x.element, self.beta))
+        return apply("max", apply("min", line, Literal(x.element, 1.0)), Literal(x.element, 0.0))
+
+
+@operator
+class Clip(Elementwise):
+    """x limited to [low, high]; either limit may be left out. ONNX Clip-13."""
+
+    onnx = "Clip-13"
+    operands = (Operand("x", NUMBERS), Operand("low", NUMBERS, optional=True), Operand("high", NUMBERS, optional=True))
+
+    def infer(self, *operands: Value | None) -> tuple[TensorType, ...]:
+        x = operands[0]
+        assert x is not None
+        for limit in operands[1:]:
+            if limit is not None and (limit.type.size != 1 or limit.element is not x.element):
+                raise ShapeError("a limit of Clip is one element of x's type", expected=f"{x.element}[]",
+                                 found=str(limit.type))
+        return (x.type,)
+
+    def reference(self, *operands: Any) -> Array:
+        x, low, high = (*operands, None, None)[:3]
+        result = x if low is None else np.maximum(x, np.reshape(low, ()))
+        return np.asarray(result if high is None else np.minimum(result, np.reshape(high, ())))
+
+    def decompose(self, builder: Any, *operands: Any) -> Value:
+        x, low, high = (*operands, None, None)[:3]
+        result: Value = x
+        if low is not None:
+            result = builder.emit(Maximum(), result, low)
+        if high is not None:
+            result = builder.emit(Minimum(), result, high)
+        return builder.emit(Identity(), result) if result is x else result
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        x = np.linspace(-3, 3, 20, dtype=np.float32).reshape(4, 5)
+        one, two = np.float32(-1), np.float32(2)
+        return [
+            Sample(cls(), (x, one, two)),
+            Sample(cls(), (x, None, two)),
+            Sample(cls(), (x, one)),
+            Sample(cls(), (x,)),
+            Sample(cls(), (x, two, one)),
+            Sample(cls(), (np.arange(9), np.int64(2), np.int64(5))),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x = np.ones((2, 2), np.float32)
+        return [ErrorSample(cls(), (x, x), "a limit of Clip")]
+
+
+@operator
+class Where(Elementwise):
+    """x where the condition holds, else y. ONNX Where-16."""
+
+    onnx = "Where-16"
+    operands = (Operand("condition", BOOLS), Operand("x", ALL), Operand("y", ALL))
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return apply("select", *inputs)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        mask = np.array([[True], [False], [True]])
+        return [
+            Sample(cls(), (mask, np.arange(4, dtype=np.float32), np.float32(-1))),
+            Sample(cls(), (mask, np.arange(4), np.arange(3).reshape(3, 1))),
+        ]
+
+
+@operator
+class Cast(Elementwise):
+    """Conversion to another element type. ONNX Cast-13."""
+
+    onnx = "Cast-13"
+    operands = UNARY
+    to: ElementType = ElementType.F32
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return scalar.cast(inputs[0], self.to)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        x = np.array([-3.7, -0.5, 0.0, 0.5, 100.25], np.float32)
+        numbers = [Sample(cls(to), (x,)) for to in (ElementType.I64, ElementType.I32, ElementType.F64, ElementType.F16)]
+        return [*numbers, Sample(cls(ElementType.BOOL), (x,)), Sample(cls(ElementType.F32), (np.arange(-3, 4),))]
+
+
+@operator
+class Identity(Elementwise):
+    """x. ONNX Identity-16."""
+
+    onnx = "Identity-16"
+    operands = UNARY
+
+    def expression(self, *inputs: Expression) -> Expression:
+        return inputs[0]
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        return unary_samples(cls())
+
+
+@operator
+class Map(Elementwise):
+    """A fused region: any scalar expression of `arity` operands. What fusion makes of other elementwise operators."""
+
+    operands = (Operand("x", ALL, variadic=True),)
+    body: Expression = Input(ElementType.F32, 0)
+    arity: int = 1
+
+    def expression(self, *inputs: Expression) -> Expression:
+        for value in scalar.inputs_of(self.body):
+            if inputs[value.index].element is not value.element:
+                raise TypeError(f"input {value.index} is {inputs[value.index].element}, not {value.element}")
+        return self.body
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        x, y = Input(ElementType.F32, 0), Input(ElementType.F32, 1)
+        body = apply("max", apply("add", x, apply("mul", y, Literal(ElementType.F32, 2.0))), x)
+        arrays = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(3, dtype=np.float32).reshape(3, 1)
+        return [Sample(cls(body, 2), arrays)]

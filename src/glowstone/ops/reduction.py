@@ -1,0 +1,147 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
+from glowstone.graph.operator import ErrorSample
+from glowstone.ops.element_sets import FLOATS, INTEGERS
+from glowstone.ops.shape import Transpose, unsqueeze
+from glowstone.types import TensorType, normalize_axes
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Reduction(Operator):
+    """Base: reduce `axes` (all where None); reduced axes stay with extent 1 where `keep`.
+
+    `mode` names the low-level reduction.
+    """
+
+    operands = (Operand("x", FLOATS | INTEGERS),)
+    mode: ClassVar[str] = ""
+    axes: tuple[int, ...] | None
+    keep: bool
+
+    def normal_axes(self, rank: int) -> tuple[int, ...]:
+        """The axes reduced, counted from the front, in order."""
+        return tuple(range(rank)) if self.axes is None else normalize_axes(self.axes, rank)
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        (x,) = operands
+        axes = self.normal_axes(x.rank)
+        shape = tuple(
+            1 if axis in axes else extent for axis, extent in enumerate(x.shape) if self.keep or axis not in axes
+        )
+        return (x.type.with_shape(shape),)
+
+    def reference(self, x: Array) -> Array:
+        axes = self.normal_axes(np.ndim(x))
+        with np.errstate(all="ignore"):
+            return np.asarray(self._reduce(np.asarray(x), axes)).astype(x.dtype)
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        raise NotImplementedError
+
+    def decompose(self, builder: Builder, x: Value) -> Value | None:
+        """Axes that are not neighbours are brought together by a transposition first."""
+        axes = self.normal_axes(x.rank)
+        if not axes or axes == tuple(range(axes[0], axes[-1] + 1)):
+            return None
+        kept = tuple(axis for axis in range(x.rank) if axis not in axes)
+        moved = builder.emit(Transpose((*kept, *axes)), x)
+        last = tuple(range(len(kept), x.rank))
+        reduced = builder.emit(type(self)(last, False), moved)
+        return unsqueeze(builder, reduced, axes) if self.keep else reduced
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(9)
+        x = random.uniform(-2, 2, (2, 3, 4, 5)).astype(np.float32)
+        cases: list[tuple[tuple[int, ...] | None, bool]] = [
+            (None, False), (None, True), ((-1,), True), ((1,), False), ((2, 3), True), ((0, 2), True), ((1, 3), False)
+        ]
+        long = random.uniform(-2, 2, (3, 1000)).astype(np.float32)
+        return [*(Sample(cls(axes, keep), (x,)) for axes, keep in cases), Sample(cls((1,), False), (long,))]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x = np.ones((2, 3), np.float32)
+        return [ErrorSample(cls((2,), False), (x,), "axis out of range"),
+                ErrorSample(cls((0, -2), False), (x,), "named twice")]
+
+
+@operator
+class ReduceSum(Reduction):
+    """Sum over axes. ONNX ReduceSum-13."""
+
+    onnx = "ReduceSum-13"
+    mode = "sum"
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=_wide(x)))
+
+
+@operator
+class ReduceMean(Reduction):
+    """Mean over axes. ONNX ReduceMean-18."""
+
+    onnx = "ReduceMean-18"
+    operands = (Operand("x", FLOATS),)
+    mode = "mean"
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.asarray(x.mean(axis=axes, keepdims=self.keep, dtype=_wide(x)))
+
+
+@operator
+class ReduceMax(Reduction):
+    """Largest element over axes; NaN where there is one. ONNX ReduceMax-20."""
+
+    onnx = "ReduceMax-20"
+    mode = "max"
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        lowest = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
+        return np.asarray(np.maximum.reduce(x, axis=axes, keepdims=self.keep, initial=lowest))
+
+
+@operator
+class ReduceMin(Reduction):
+    """Smallest element over axes; NaN where there is one. ONNX ReduceMin-20."""
+
+    onnx = "ReduceMin-20"
+    mode = "min"
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        highest = np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).max
+        return np.asarray(np.minimum.reduce(x, axis=axes, keepdims=self.keep, initial=highest))
+
+
+@operator
+class ReduceProd(Reduction):
+    """Product over axes. ONNX ReduceProd-18."""
+
+    onnx = "ReduceProd-18"
+    mode = "prod"
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
+
+    def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.asarray(x.prod(axis=axes, keepdims=self.keep, dtype=_wide(x)))
+
+
+def _wide(x: Array) -> Any:
+    return np.float64 if np.issubdtype(x.dtype, np.floating) else x.dtype
