@@ -45,10 +45,7 @@ FORMATS = {ElementType.F32: FloatFormat(32, 23), ElementType.F64: FloatFormat(64
 
 def splat(scalar: Type, lanes: int, value: float) -> Value:
     """A constant with the same value in every lane."""
-    constant = ir.Constant(scalar, value)
-    if lanes == 1:
-        return constant
-    return ir.FormattedConstant(vector(scalar, lanes), f"splat ({scalar} {constant.get_reference()})")
+    return ir.Constant(vector(scalar, lanes), value)
 
 
 def call_intrinsic(builder: ir.IRBuilder, name: str, result: Type, arguments: Sequence[Value]) -> Value:
