@@ -1,1 +1,14 @@
-"""interpreter."""
+"""The interpreter backend: NumPy behind the same table of calls as machine code."""
+
+from glowstone.backends.interpreter.executor import run_table
+from glowstone.backends.interpreter.interpreter import AfterInstruction, Interpreter
+from glowstone.backends.interpreter.planner import InterpreterKey, InterpreterLibrary, InterpreterPlanner
+
+__all__ = [
+    "AfterInstruction",
+    "Interpreter",
+    "InterpreterKey",
+    "InterpreterLibrary",
+    "InterpreterPlanner",
+    "run_table",
+]
