@@ -1,0 +1,113 @@
+"""The epilogue of an anchor kernel: a scalar expression applied to vectors of final sums as they are stored.
+
+In: sums, one vector of a channel block. Out: the vector to store. Extra operands are loaded here; how each is addressed
+is compiled in: like the output (`OUTPUT`), the same for all pixels (`CHANNEL`), or by strides of its own (`OWN`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.ir_types import F32, Value
+from glowstone.backends.cpu.kernel_family import InnerStride
+from glowstone.backends.cpu.vector_math import emit_expression
+from glowstone.lir.buffer import View
+from glowstone.lir.instruction import Instruction
+from glowstone.scalar import Apply, Expression, walk
+
+OUTPUT, CHANNEL, OWN = "output", "channel", "own"
+FIRST_EXTRA = 3
+"""Number of the first extra operand, after y, x and w."""
+PIXEL_AXES = (0, 2, 3)
+BLOCK_AXIS = 1
+LONG_EXPRESSION = 6
+"""From so many functions on, one copy of the code per kernel is better than one per accumulator."""
+
+
+def extra_kinds(instruction: Instruction) -> tuple[str, ...]:
+    """How each extra operand of a blocked convolution is addressed."""
+    y = instruction.operands[0]
+    return tuple(_kind(y, extra) for extra in instruction.operands[FIRST_EXTRA:])
+
+
+def _kind(y: View, extra: View) -> str:
+    moving = [axis for axis in PIXEL_AXES if y.shape[axis] != 1]
+    if all(extra.strides[axis] == 0 for axis in moving):
+        return CHANNEL
+    if all(extra.strides[axis] == y.strides[axis] for axis in moving):
+        return OUTPUT
+    return OWN
+
+
+def is_long(expression: Expression | None) -> bool:
+    """Whether the expression is worth sharing between accumulators."""
+    return expression is not None and sum(isinstance(node, Apply) for node in walk(expression)) >= LONG_EXPRESSION
+
+
+@dataclass(frozen=True)
+class PixelOffsets:
+    """Offsets in elements of one pixel: in y, and in the extra operands of kind `OWN`, by operand number."""
+
+    output: Value
+    own: dict[int, Value]
+
+
+class Epilogue:
+    """Emits the epilogue and the store of one kernel."""
+
+    def __init__(self, emitter: Emitter, expression: Expression | None, kinds: tuple[str, ...], lanes: int) -> None:
+        self._emitter = emitter
+        self._expression = expression
+        self._kinds = kinds
+        self._lanes = lanes
+
+    @property
+    def own_operands(self) -> list[int]:
+        """Operand numbers of the extras that need pixel offsets of their own."""
+        return [FIRST_EXTRA + index for index, kind in enumerate(self._kinds) if kind == OWN]
+
+    def block(self, block: Value) -> BlockEpilogue:
+        """What all pixels of an output block share."""
+        return BlockEpilogue(self._emitter, self._expression, self._kinds, self._lanes, block)
+
+
+class BlockEpilogue:
+    """Emits epilogue and store for the pixels of one output block."""
+
+    def __init__(
+        self, emitter: Emitter, expression: Expression | None, kinds: tuple[str, ...], lanes: int, block: Value
+    ) -> None:
+        self._emitter = emitter
+        self._expression = expression
+        self._lanes = lanes
+        channels = emitter.integer(2)
+        self._mask = emitter.first_lanes(emitter.sub(channels, emitter.mul(block, lanes)), lanes)
+        self._output = emitter.strided(emitter.pointer(0), F32, (block, emitter.stride(0, BLOCK_AXIS)))
+        self._extras = [self._extra(number, kind, block) for number, kind in enumerate(kinds, FIRST_EXTRA)]
+
+    def _extra(self, operand: int, kind: str, block: Value) -> tuple[int, str, Value]:
+        """For `CHANNEL` the vector itself, else the address of the block."""
+        emitter = self._emitter
+        address = emitter.strided(emitter.pointer(operand), F32, (block, emitter.stride(operand, BLOCK_AXIS)))
+        return operand, kind, self._load(operand, address) if kind == CHANNEL else address
+
+    def _load(self, operand: int, address: Value) -> Value:
+        emitter = self._emitter
+        if emitter.key.operands[operand].inner is InnerStride.ZERO:
+            return emitter.splat(emitter.load_floats(address, 1), self._lanes)
+        return emitter.load_floats(address, self._lanes)
+
+    def store(self, sums: Value, pixel: PixelOffsets) -> None:
+        """Apply the expression to the sums of one pixel and store; padding lanes become zero."""
+        emitter = self._emitter
+        inputs = [sums]
+        for operand, kind, source in self._extras:
+            if kind == CHANNEL:
+                inputs.append(source)
+            else:
+                offset = pixel.own[operand] if kind == OWN else pixel.output
+                inputs.append(self._load(operand, emitter.offset(source, offset)))
+        result = sums if self._expression is None else emit_expression(emitter, self._expression, inputs, self._lanes)
+        masked = emitter.select(self._mask, result, emitter.zeros(self._lanes))
+        emitter.store_floats(masked, emitter.offset(self._output, pixel.output))

@@ -1,0 +1,153 @@
+"""Offsets of the pixels of a chunk, computed once and shared by all passes over its channels.
+
+Pixels are numbered through all images: number = (image * height + y) * width + x. The table is kept in scratch, after
+one block of zeros that stands for all that lies outside the input. Its rows have one i64 per pixel of the chunk:
+offset in y, offsets in extra operands with strides of their own, then for every tap of the window the offset in x, or
+`OUTSIDE`. Offsets are in elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.ir_types import I64, Value
+
+OUTSIDE = -1
+ZERO_BLOCK_BYTES = 64
+ENTRY_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window of a convolution: extents at run time, strides and dilations compiled in."""
+
+    height: Value
+    width: Value
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+
+
+def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
+    """Scratch that a table of so many pixels takes, block of zeros included."""
+    return ZERO_BLOCK_BYTES + (1 + own_extras + taps) * pixels * ENTRY_BYTES
+
+
+class PixelTable:
+    """Emits filling and reading of the table.
+
+    Operands 0 and 1 are y and x in [N, B, H, W, b]; run-time integers 0 and 1 are the padding above and to the left.
+    `capacity` is the number of pixels in a row. With `inside`, no tap ever falls outside.
+    """
+
+    def __init__(
+        self, emitter: Emitter, window: Window, own_operands: Sequence[int], capacity: Value, inside: bool
+    ) -> None:
+        self._emitter = emitter
+        self._window = window
+        self._offset_operands = [0, *own_operands]
+        self._capacity = capacity
+        self._inside = inside
+        self.zeros = emitter.scratch
+        self._rows = emitter.offset(emitter.scratch, ZERO_BLOCK_BYTES // ENTRY_BYTES, I64)
+        for word in range(ZERO_BLOCK_BYTES // ENTRY_BYTES):
+            emitter.store(I64(0), emitter.offset(self.zeros, word, I64), ENTRY_BYTES)
+
+    def row(self, number: Value | int, pixel: Value) -> Value:
+        """Address of the entry of a pixel (counted from the chunk's first)."""
+        emitter = self._emitter
+        return emitter.offset(self._rows, emitter.add(emitter.mul(number, self._capacity), pixel), I64)
+
+    def taps_row(self, pixel: Value) -> Value:
+        """Address of the entry of the first tap; `next_tap` leads on from there."""
+        return self.row(len(self._offset_operands), pixel)
+
+    def next_tap(self, entry: Value) -> Value:
+        return self._emitter.offset(entry, self._capacity, I64)
+
+    def next_pixel(self, entry: Value, count: int = 1) -> Value:
+        return self._emitter.offset(entry, count, I64)
+
+    def output_offset(self, pixel: Value) -> Value:
+        return self._read(self.row(0, pixel))
+
+    def own_offsets(self, pixel: Value) -> dict[int, Value]:
+        """Offsets in the extra operands with strides of their own."""
+        return {
+            operand: self._read(self.row(number, pixel))
+            for number, operand in enumerate(self._offset_operands)
+            if number > 0
+        }
+
+    def input_pointer(self, entry: Value, block: Value) -> Value:
+        """Address of the input lanes of one pixel and tap; `block` is the address of the channel block."""
+        emitter = self._emitter
+        offset = self._read(entry)
+        address = emitter.offset(block, offset)
+        if self._inside:
+            return address
+        return emitter.select(emitter.compare(offset, "<", 0), self.zeros, address)
+
+    def _read(self, entry: Value) -> Value:
+        return self._emitter.load(entry, I64, ENTRY_BYTES)
+
+    def fill(self, first: Value, count: Value) -> None:
+        """Compute the rows of `count` pixels from pixel number `first` on."""
+        emitter = self._emitter
+        height, width = emitter.extent(0, 2), emitter.extent(0, 3)
+        start = emitter.unravel(first, [emitter.extent(0, 0), height, width])
+        with emitter.for_range(0, count, carried=start) as loop:
+            image, y, x = loop.values
+            for number, operand in enumerate(self._offset_operands):
+                self._write(self.row(number, loop.index), self._offset(operand, image, y, x))
+            self._fill_taps(loop.index, image, y, x)
+            next_x = emitter.add(x, 1)
+            line_ends = emitter.compare(next_x, "==", width)
+            next_y = emitter.select(line_ends, emitter.add(y, 1), y)
+            image_ends = emitter.compare(next_y, "==", height)
+            zero = I64(0)
+            loop.carry(
+                [
+                    emitter.select(image_ends, emitter.add(image, 1), image),
+                    emitter.select(image_ends, zero, next_y),
+                    emitter.select(line_ends, zero, next_x),
+                ]
+            )
+
+    def _offset(self, operand: int, image: Value, y: Value, x: Value) -> Value:
+        emitter = self._emitter
+        terms = [
+            emitter.mul(coordinate, emitter.stride(operand, axis))
+            for coordinate, axis in ((image, 0), (y, 2), (x, 3))
+        ]
+        return emitter.add(emitter.add(terms[0], terms[1]), terms[2])
+
+    def _fill_taps(self, pixel: Value, image: Value, y: Value, x: Value) -> None:
+        emitter, window = self._emitter, self._window
+        top = emitter.sub(emitter.mul(y, window.strides[0]), emitter.integer(0))
+        left = emitter.sub(emitter.mul(x, window.strides[1]), emitter.integer(1))
+        corner = self._offset(1, image, top, left)
+        down = emitter.mul(emitter.stride(1, 2), window.dilations[0])
+        right = emitter.mul(emitter.stride(1, 3), window.dilations[1])
+        with emitter.for_range(0, window.height, carried=[self.taps_row(pixel), corner]) as rows:
+            row = emitter.add(top, emitter.mul(rows.index, window.dilations[0]))
+            with emitter.for_range(0, window.width, carried=[rows.values[0], rows.values[1]]) as columns:
+                entry, offset = columns.values
+                column = emitter.add(left, emitter.mul(columns.index, window.dilations[1]))
+                self._write(entry, self._checked(row, column, offset))
+                columns.carry([self.next_tap(entry), emitter.add(offset, right)])
+            rows.carry([columns.results[0], emitter.add(rows.values[1], down)])
+
+    def _checked(self, row: Value, column: Value, offset: Value) -> Value:
+        """The offset, or `OUTSIDE`."""
+        if self._inside:
+            return offset
+        emitter = self._emitter
+        # one unsigned comparison tells below 0 and beyond the end
+        row_inside = emitter.builder.icmp_unsigned("<", row, emitter.extent(1, 2))
+        column_inside = emitter.builder.icmp_unsigned("<", column, emitter.extent(1, 3))
+        return emitter.select(emitter.both(row_inside, column_inside), offset, I64(OUTSIDE))
+
+    def _write(self, entry: Value, offset: Value) -> None:
+        self._emitter.store(offset, entry, ENTRY_BYTES)

@@ -1,0 +1,108 @@
+"""How the pixels of an output are cut: balanced tiles, chunks of tiles, units of work.
+
+A tile is what one pass over the reduction computes, a chunk is what shares a pixel table, a unit is one chunk for a
+span of weight panels. All follow from extents and the target, and reach the kernel as derived integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.ir_types import Value
+
+SPAN_BYTES = 128 * 1024
+"""Weights of the panels that one unit goes through: they should stay in the second-level cache."""
+CHUNK_BYTES = 192 * 1024
+"""Inputs of one chunk, likewise."""
+TABLE_BYTES = 24 * 1024
+FEWEST_UNITS = 16
+"""Spans shrink until a call has so many units (if it has so many panels)."""
+FEWEST_CHUNK_TILES = 8
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The derived integers, in the order of the call."""
+
+    tiles: int
+    pixels: int
+    """Pixels of a tile."""
+    longer: int
+    """So many tiles at the front have one pixel more."""
+    chunk: int
+    """Tiles of a chunk."""
+    chunks: int
+    span: int
+    """Panels of a unit."""
+    capacity: int
+    """Most pixels in a chunk."""
+
+    @property
+    def derived(self) -> tuple[int, ...]:
+        return (self.tiles, self.pixels, self.longer, self.chunk, self.chunks, self.span, self.capacity)
+
+
+DERIVED_COUNT = 7
+
+
+def smallest_full_tile(most: int) -> int:
+    """Balanced tiles have from this many pixels up to `most`, unless all pixels together are fewer."""
+    return (most + 1) // 2
+
+
+def plan_tiling(pixels: int, most: int, panels: int, panel_bytes: int, pixel_bytes: int, rows: int) -> Tiling:
+    """Cut `pixels` output pixels.
+
+    Args:
+        pixels: all output pixels.
+        most: pixels that fit the register tile.
+        panels: weight panels.
+        panel_bytes: weights of one panel.
+        pixel_bytes: input bytes that one more output pixel touches.
+        rows: rows of the pixel table.
+    """
+    tiles = -(-pixels // most) if pixels >= smallest_full_tile(most) else pixels
+    size, longer = divmod(pixels, tiles) if tiles else (0, 0)
+    chunk_pixels = min(CHUNK_BYTES // max(pixel_bytes, 1), TABLE_BYTES // (8 * rows))
+    chunk = max(FEWEST_CHUNK_TILES, chunk_pixels // most)
+    chunks = max(1, -(-tiles // chunk))
+    chunk = -(-tiles // chunks)
+    span = max(1, min(panels, SPAN_BYTES // max(panel_bytes, 1), panels * chunks // FEWEST_UNITS))
+    return Tiling(tiles, size, longer, chunk, chunks, span, chunk * (size + (longer > 0)))
+
+
+class TilingValues:
+    """The same numbers as values in a kernel."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+        self.tiles, self.pixels, self.longer, self.chunk, self.chunks, self.span, self.capacity = (
+            emitter.derived(number) for number in range(DERIVED_COUNT)
+        )
+
+    def first_pixel(self, tile: Value) -> Value:
+        """Number of a tile's first pixel."""
+        emitter = self._emitter
+        return emitter.add(emitter.mul(tile, self.pixels), emitter.minimum(tile, self.longer))
+
+
+@contextmanager
+def switch_on_count(emitter: Emitter, count: Value, sizes: list[int]) -> Iterator[Iterator[int]]:
+    """Iterate over `sizes`: what is emitted in each round runs where `count` is that size."""
+    builder = emitter.builder
+    done = builder.append_basic_block("tile_done")
+    switch = builder.switch(count, done)
+
+    def rounds() -> Iterator[int]:
+        for size in sizes:
+            block = builder.append_basic_block(f"tile_{size}")
+            switch.add_case(emitter.i64(size), block)
+            builder.position_at_end(block)
+            yield size
+            builder.branch(done)
+
+    yield rounds()
+    builder.position_at_end(done)
