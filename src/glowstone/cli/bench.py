@@ -1,0 +1,67 @@
+"""`glowstone bench MODEL`: compile a model, run it again and again, print latency and throughput."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import click
+
+import glowstone
+from glowstone.cli.arguments import debug_option, model_argument, shape_option, threads_option, unique
+from glowstone.cli.console import duration, progress, results
+from glowstone.tools.benchmark import missing_shapes, random_inputs, time_calls
+
+
+@click.command()
+@model_argument
+@shape_option
+@threads_option
+@click.option("-t", "--seconds", type=click.FloatRange(min=0.0), help="Seconds to measure; 5 by default.")
+@click.option("-n", "--iterations", type=click.IntRange(min=1), help="Calls to measure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with times in seconds.")
+@debug_option
+def bench(
+    model_path: Path,
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    threads: int | None,
+    seconds: float | None,
+    iterations: int | None,
+    as_json: bool,
+) -> None:
+    """Time MODEL on random inputs."""
+    given = unique(shapes, "--shape")
+    if seconds is None and iterations is None:
+        seconds = 5.0
+    with progress(3) as step:
+        step("compiling")
+        begin = time.perf_counter()
+        model = glowstone.compile(model_path, shapes=given or None, threads=threads)
+        inputs = list(model.inputs)
+        missing = missing_shapes(inputs, given)
+        if missing:
+            shape = ",".join(str(extent) for extent in next(one for one in inputs if one.name == missing[0]).shape)
+            raise click.UsageError(f"give the shape of {', '.join(missing)}: --shape {missing[0]}={shape} with numbers")
+        call = model.bind(random_inputs(inputs, given))
+        compile_seconds = time.perf_counter() - begin
+        step("warming up and measuring")
+        timing = time_calls(call, seconds, iterations)
+    figures = {"compile_s": compile_seconds, **timing.as_dict()}
+    if as_json:
+        click.echo(json.dumps(figures))
+    else:
+        _print_figures(figures)
+
+
+def _print_figures(figures: Mapping[str, float]) -> None:
+    """Print count, duration, latency and throughput, one a line."""
+    console = results()
+    console.print(f"compile     {duration(figures['compile_s'])}")
+    console.print(f"count       {figures['count']:.0f} iterations")
+    console.print(f"duration    {duration(figures['duration_s'])}")
+    console.print("latency")
+    for name in ("median", "average", "minimum", "maximum"):
+        console.print(f"  {name:<9} {duration(figures[f'latency_{name}_s'])}")
+    console.print(f"throughput  {figures['throughput_per_s']:.2f} per second")

@@ -1,0 +1,88 @@
+"""`glowstone inspect MODEL`: what a model contains and, with --compiled, what the compiler made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+import glowstone
+from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
+from glowstone.cli.console import duration, progress, results, size, table
+from glowstone.tools.inspection import ModelSummary, Shape, inspect_model
+
+
+@click.command()
+@model_argument
+@shape_option
+@click.option("--compiled", is_flag=True, help="Compile, and show instructions, kernels and the memory plan.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@debug_option
+def inspect(model_path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]], compiled: bool, as_json: bool) -> None:
+    """Show what MODEL contains: inputs, outputs, operators, parameters, operations."""
+    given = unique(shapes, "--shape")
+    with progress(2) as step:
+        step("reading")
+        summary = inspect_model(model_path, given)
+        report: Mapping[str, Any] | None = None
+        if compiled:
+            step("compiling")
+            report = glowstone.compile(model_path, shapes=given or None).report()
+    if as_json:
+        click.echo(json.dumps(asdict(summary) | ({} if report is None else {"compiled": report}), indent=2))
+        return
+    console = results()
+    print_summary(console, summary)
+    if report is not None:
+        print_instructions(console, report)
+        print_stages(console, report)
+        print_memory(console, report)
+
+
+def print_summary(console: Console, summary: ModelSummary) -> None:
+    """Print inputs, outputs and operators as tables, then the sums."""
+    tensors = [("input", one) for one in summary.inputs] + [("output", one) for one in summary.outputs]
+    rows = [[kind, one.name, one.element, _shape_text(one.shape)] for kind, one in tensors]
+    console.print(table("inputs and outputs", ["", "name", "type", "shape"], rows))
+    console.print(table("operators", ["operator", "nodes"], list(summary.operators.items()), numeric=["nodes"]))
+    console.print(f"nodes       {sum(summary.operators.values())}")
+    console.print(f"parameters  {summary.parameters:,} ({size(summary.parameter_bytes)})")
+    if summary.operations is None:
+        console.print("operations  not known without the shapes of all inputs: give --shape")
+    else:
+        console.print(f"operations  {summary.operations / 1e9:.3f} billion in convolutions and matrix products")
+
+
+def print_instructions(console: Console, report: Mapping[str, Any]) -> None:
+    """Print one row for each instruction, in the order of the run."""
+    rows = [
+        [number, one["name"], one["operation"], one["kernel"], one["algorithm"], duration(one["cost_ns"] * 1e-9)]
+        for number, one in enumerate(report["instructions"])
+    ]
+    columns = ["#", "name", "operation", "kernel", "algorithm", "expected cost"]
+    console.print(table("instructions", columns, rows, numeric=["#", "expected cost"]))
+
+
+def print_stages(console: Console, report: Mapping[str, Any]) -> None:
+    """Print the compiler's stages with the time that each took."""
+    rows = [[stage["name"], duration(stage["seconds"])] for stage in report["stages"]]
+    console.print(table("stages", ["stage", "time"], rows, numeric=["time"]))
+
+
+def print_memory(console: Console, report: Mapping[str, Any]) -> None:
+    """Print kernels and the memory plan against its lower bound."""
+    memory = report["memory"]
+    arena, bound = memory["arena_bytes"], memory["bound_bytes"]
+    ratio = f", {arena / bound:.3f} of the least possible {size(bound)}" if bound else ""
+    console.print(f"kernels     {len(report['kernels'])} for {len(report['instructions'])} instructions")
+    console.print(f"memory      {size(arena)} planned{ratio}")
+    console.print(f"constants   {size(memory['constants_bytes'])}")
+
+
+def _shape_text(shape: Shape) -> str:
+    return " x ".join(map(str, shape)) or "scalar"

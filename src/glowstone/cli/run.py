@@ -1,0 +1,56 @@
+"""`glowstone run MODEL`: run a model once on arrays from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+import glowstone
+from glowstone.cli.arguments import debug_option, load_array, model_argument, parse_file, threads_option, unique
+from glowstone.cli.console import progress, results, table
+
+
+@click.command()
+@model_argument
+@click.option(
+    "-i", "--input", "inputs", type=parse_file, metavar="NAME=FILE", multiple=True, help="An input and its .npy file."
+)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File .npz for the outputs, by name."
+)
+@threads_option
+@debug_option
+def run(model_path: Path, inputs: Sequence[tuple[str, Path]], output: Path | None, threads: int | None) -> None:
+    """Run MODEL once and print what its outputs are."""
+    arrays = {name: load_array(file) for name, file in unique(inputs, "--input").items()}
+    with progress(2) as step:
+        step("compiling")
+        shapes = {name: array.shape for name, array in arrays.items()}
+        model = glowstone.compile(model_path, shapes=shapes, threads=threads)
+        step("running")
+        outputs = model.run(arrays)
+    if output is not None:
+        _save(output, outputs)
+    results().print(_summary(outputs))
+
+
+def _save(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an .npz file under exactly the name given."""
+    with path.open("wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+
+
+def _summary(outputs: Mapping[str, npt.NDArray[Any]]) -> Any:
+    rows = []
+    for name, array in outputs.items():
+        extremes = (
+            [f"{value:.6g}" for value in (array.min(), array.max(), array.mean())] if array.size else ["", "", ""]
+        )
+        rows.append([name, array.dtype, "x".join(map(str, array.shape)) or "scalar", *extremes])
+    columns = ["output", "type", "shape", "minimum", "maximum", "mean"]
+    return table("outputs", columns, rows, numeric=columns[3:])
