@@ -1,1 +1,19 @@
-"""importer."""
+"""From ONNX to the graph. `onnx` itself is imported on first use."""
+
+from glowstone.importer.importer import check_shape, declared_inputs, import_model
+from glowstone.importer.model_file import ModelFile, ModelSource, open_model, read_bytes
+from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
+
+__all__ = [
+    "RULES",
+    "ModelFile",
+    "ModelSource",
+    "OnnxNode",
+    "check_shape",
+    "declared_inputs",
+    "import_model",
+    "imports",
+    "open_model",
+    "read_bytes",
+    "rule_for",
+]

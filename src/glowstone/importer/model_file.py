@@ -1,0 +1,86 @@
+"""Reads the protobuf: from a path, bytes or a ModelProto, with the checks that must come before anything is believed.
+
+Out: a `ModelProto` and the folder that external data may lie in. `onnx` is imported here, on first use.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from glowstone.errors import ModelError, UnsupportedError
+
+ModelSource = Any
+"""A path (str or PathLike), the bytes of a model, or an onnx.ModelProto."""
+
+OLDEST_OPSET = 7
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A parsed model. `name` is what errors call it; `folder` is where external data may be."""
+
+    proto: Any
+    name: str
+    folder: Path | None
+    opset: int
+
+
+def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
+    """The serialized bytes (None for a ModelProto), the name for errors, and the folder of a file.
+
+    Raises:
+        ModelError: the file cannot be read.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source), "<bytes>", None
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        try:
+            return path.read_bytes(), str(path), Path(os.path.realpath(path)).parent
+        except OSError as error:
+            raise ModelError(
+                "cannot read the model file", file=str(path), found=error.strerror, remedy="check the path"
+            ) from error
+    return None, "<ModelProto>", None
+
+
+def open_model(source: ModelSource) -> ModelFile:
+    """Parse and check the envelope: protobuf, graph present, opset known.
+
+    Raises:
+        ModelError: not a model, truncated, or without a graph.
+        UnsupportedError: an opset older than 7.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    data, name, folder = read_bytes(source)
+    if data is None:
+        proto = source
+        if not isinstance(proto, onnx.ModelProto):
+            raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(source).__name__)
+    else:
+        try:
+            proto = onnx.ModelProto.FromString(data)
+        except DecodeError as error:
+            raise ModelError("not an ONNX model, or a truncated one", file=name, expected="a serialized ModelProto",
+                             found=f"{len(data)} bytes that do not parse") from error
+    if not proto.HasField("graph") or not proto.graph.output:
+        raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")
+    return ModelFile(proto, name, folder, _opset(proto, name))
+
+
+def _opset(proto: Any, name: str) -> int:
+    versions = [entry.version for entry in proto.opset_import if entry.domain in DEFAULT_DOMAINS]
+    if not versions:
+        raise ModelError("the model does not say which opset it uses", file=name,
+                         expected="an opset_import of the default domain")
+    version = int(versions[0])
+    if version < OLDEST_OPSET:
+        raise UnsupportedError("the opset is too old", file=name, expected=f"{OLDEST_OPSET} or newer", found=version,
+                               remedy="convert the model with onnx.version_converter")
+    return version

@@ -1,0 +1,25 @@
+"""ONNX import rules, by the same families as the operators."""
+
+from glowstone.importer.rules import (
+    constant,
+    convolution,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pooling,
+    reduction,
+    shape,
+)
+
+__all__ = [
+    "constant",
+    "convolution",
+    "elementwise",
+    "indexing",
+    "linear",
+    "normalization",
+    "pooling",
+    "reduction",
+    "shape",
+]

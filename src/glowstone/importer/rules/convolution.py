@@ -1,0 +1,30 @@
+"""Conv, BatchNormalization."""
+
+from __future__ import annotations
+
+from glowstone.errors import ModelError
+from glowstone.graph import Value
+from glowstone.importer.registry import OnnxNode, imports
+from glowstone.importer.window_attributes import window_attributes
+from glowstone.ops import BatchNormalization, Conv
+
+
+@imports("Conv")
+def import_conv(node: OnnxNode) -> Value:
+    w = node.operand(1)
+    kernel = node.get("kernel_shape", w.shape[2:])
+    if tuple(kernel) != w.shape[2:]:
+        raise ModelError("attribute kernel_shape differs from the weights", expected=list(w.shape[2:]),
+                         found=list(kernel))
+    window = window_attributes(node, len(kernel))
+    operator = Conv(window.strides, window.dilations, window.pads, node.get("group", 1), window.padding)
+    return node.emit(operator, *node.operands)
+
+
+@imports("BatchNormalization")
+def import_batch_normalization(node: OnnxNode) -> Value:
+    if node.get("training_mode", 0):
+        raise node.refuse("training_mode", 0)
+    if node.get("spatial", 1) != 1:
+        raise node.refuse("spatial", 1)
+    return node.emit(BatchNormalization(node.get("epsilon", 1e-5)), *node.operands)

@@ -1,0 +1,106 @@
+"""Elementwise operators."""
+
+from __future__ import annotations
+
+import functools
+
+from glowstone.graph import Operator, Value
+from glowstone.importer.registry import OnnxNode, imports
+from glowstone.importer.tensors import element_type
+from glowstone.ops import (
+    Abs,
+    Add,
+    And,
+    Cast,
+    Ceil,
+    Clip,
+    Div,
+    Equal,
+    Erf,
+    Exp,
+    Floor,
+    Greater,
+    GreaterOrEqual,
+    HardSigmoid,
+    Identity,
+    LeakyRelu,
+    Less,
+    LessOrEqual,
+    Log,
+    Maximum,
+    Minimum,
+    Mul,
+    Neg,
+    Not,
+    Or,
+    Pow,
+    Reciprocal,
+    Relu,
+    Round,
+    Sigmoid,
+    Sqrt,
+    Sub,
+    Tanh,
+    Where,
+    Xor,
+)
+from glowstone.ops.constant import scalar
+
+_PLAIN: dict[str, Operator] = {
+    "Abs": Abs(), "Add": Add(), "And": And(), "Ceil": Ceil(), "Div": Div(), "Equal": Equal(), "Erf": Erf(),
+    "Exp": Exp(), "Floor": Floor(), "Greater": Greater(), "GreaterOrEqual": GreaterOrEqual(), "Identity": Identity(),
+    "Less": Less(), "LessOrEqual": LessOrEqual(), "Log": Log(), "Mul": Mul(), "Neg": Neg(), "Not": Not(), "Or": Or(),
+    "Pow": Pow(), "Reciprocal": Reciprocal(), "Relu": Relu(), "Round": Round(), "Sigmoid": Sigmoid(), "Sqrt": Sqrt(),
+    "Sub": Sub(), "Tanh": Tanh(), "Where": Where(), "Xor": Xor(),
+}
+"""ONNX operators without attributes that mean the operator of ours."""
+
+
+def _import_plain(operator: Operator, node: OnnxNode) -> Value:
+    return node.emit(operator, *node.operands)
+
+
+for _name, _operator in _PLAIN.items():
+    imports(_name)(functools.partial(_import_plain, _operator))
+
+
+def _import_chain(operator: Operator, node: OnnxNode) -> Value:
+    """An operator of any number of operands, as a chain of binary ones."""
+    result = node.operand(0)
+    for index in range(1, len(node.operands)):
+        result = node.emit(operator, result, node.operand(index))
+    return result if len(node.operands) > 1 else node.emit(Identity(), result)
+
+
+for _name, _operator in {"Sum": Add(), "Max": Maximum(), "Min": Minimum()}.items():
+    imports(_name)(functools.partial(_import_chain, _operator))
+
+
+@imports("LeakyRelu")
+def import_leaky_relu(node: OnnxNode) -> Value:
+    return node.emit(LeakyRelu(node.get("alpha", 0.01)), node.operand(0))
+
+
+@imports("HardSigmoid")
+def import_hard_sigmoid(node: OnnxNode) -> Value:
+    return node.emit(HardSigmoid(node.get("alpha", 0.2), node.get("beta", 0.5)), node.operand(0))
+
+
+@imports("Cast")
+def import_cast(node: OnnxNode) -> Value:
+    return node.emit(Cast(element_type(node.get("to", 0), "attribute to")), node.operand(0))
+
+
+@imports("Clip")
+def import_clip_attributes(node: OnnxNode) -> Value:
+    """Clip-6: limits are attributes."""
+    x = node.operand(0)
+    limits = [
+        scalar(node.builder, node.get(name), x.element) if name in node.attributes else None for name in ("min", "max")
+    ]
+    return node.emit(Clip(), x, *limits)
+
+
+@imports("Clip", since=11)
+def import_clip(node: OnnxNode) -> Value:
+    return node.emit(Clip(), *node.operands)
