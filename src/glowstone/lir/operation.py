@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -72,6 +72,10 @@ class Operation:
         """
         return view.is_contiguous
 
+    def vectorizes(self, operand: int) -> bool:
+        """Whether kernels take the operand in vectors along its last axis, so that another inner stride is slow."""
+        return True
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         """Check ranks, extents and element types.
 
@@ -88,10 +92,11 @@ class Operation:
 OPERATIONS: dict[str, type[Operation]] = {}
 """Every operation by its name, for the parser and the completeness tests."""
 
-OperationClass = TypeVar("OperationClass", bound=type[Operation])
+OperationType = TypeVar("OperationType", bound=Operation)
 
 
-def operation(kind: OperationClass) -> OperationClass:
+@dataclass_transform(frozen_default=True)
+def operation(kind: type[OperationType]) -> type[OperationType]:
     """Class decorator: make a frozen dataclass of it and enter it in `OPERATIONS`."""
     frozen = dataclass(frozen=True)(kind)
     if OPERATIONS.setdefault(frozen.__name__, frozen) is not frozen:

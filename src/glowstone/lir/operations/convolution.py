@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,14 +96,16 @@ def convolve(
     """Grouped convolution with float64 sums: x [N, I, ...], w [O, I / groups, ...] to [N, O, spatial]."""
     batch, outputs = x.shape[0], w.shape[0]
     x, w = wide(x), wide(w)
-    grouped_x = x.reshape(batch, groups, -1, *x.shape[2:])
+    grouped_x = x.reshape(batch, groups, x.shape[1] // groups, *x.shape[2:])
     grouped_w = w.reshape(groups, outputs // groups, *w.shape[1:])
     sums = np.zeros((batch, groups, outputs // groups, *spatial), x.dtype)
     for position, outs, ins in windows(x.shape[2:], spatial, w.shape[2:], strides, dilations, pads):
-        part = grouped_x[(slice(None), slice(None), slice(None), *ins)]
+        source: Any = (..., *ins)
+        target: Any = (..., *outs)
+        part = grouped_x[source]
         if part.size:
             flat = part.reshape(batch, groups, part.shape[2], -1)
             taps = grouped_w[(slice(None), slice(None), slice(None), *position)]
             product = np.matmul(taps[None], flat).reshape(batch, groups, outputs // groups, *part.shape[3:])
-            sums[(slice(None), slice(None), slice(None), *outs)] += product
+            sums[target] += product
     return sums.reshape(batch, outputs, *spatial)

@@ -25,6 +25,9 @@ class Copy(Operation):
     def accepts(self, operand: int, view: View) -> bool:
         return True
 
+    def vectorizes(self, operand: int) -> bool:
+        return False
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         out, source = views
         require(out.shape == source.shape, f"shapes differ: {out.shape} and {source.shape}")

@@ -35,6 +35,9 @@ class MatMul(Operation):
     def accepts(self, operand: int, view: View) -> bool:
         return True
 
+    def vectorizes(self, operand: int) -> bool:
+        return operand != 1
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
         require(y.rank == a.rank == b.rank >= 2, f"ranks {y.rank}, {a.rank}, {b.rank}")

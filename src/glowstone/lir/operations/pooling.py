@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,13 +61,15 @@ class Pool(Operation):
             lowest = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
             result = np.full(y.shape, lowest, x.dtype)
             for _, outs, ins in windows(spatial_in, spatial_out, self.window, self.strides, self.dilations, pads):
-                np.maximum(result[(..., *outs)], x[(..., *ins)], out=result[(..., *outs)])
+                target, source = _indices(outs, ins)
+                np.maximum(result[target], x[source], out=result[target])
             y[...] = result
             return
         sums = np.zeros(y.shape, wide(x).dtype)
         counts = np.zeros(spatial_out, np.int64)
         for _, outs, ins in windows(spatial_in, spatial_out, self.window, self.strides, self.dilations, pads):
-            sums[(..., *outs)] += x[(..., *ins)]
+            target, source = _indices(outs, ins)
+            sums[target] += x[source]
             counts[outs] += 1
         if self.count_include_pad:
             padded = [size + sum(integers[axis::count]) for axis, size in enumerate(spatial_in)]
@@ -76,3 +78,8 @@ class Pool(Operation):
             for _, outs, _ in windows(padded, spatial_out, self.window, self.strides, self.dilations, none):
                 counts[outs] += 1
         y[...] = sums / np.maximum(counts, 1)
+
+
+def _indices(outs: tuple[slice, ...], ins: tuple[slice, ...]) -> tuple[Any, Any]:
+    """NumPy indices of the trailing axes in output and input."""
+    return (..., *outs), (..., *ins)

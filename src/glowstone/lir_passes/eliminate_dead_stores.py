@@ -1,0 +1,47 @@
+"""Removes what is written and never read."""
+
+from __future__ import annotations
+
+from glowstone.lir import BufferKind, Elementwise, Instruction, Program, View
+from glowstone.lir.overlap import overlaps, same_elements
+from glowstone.lir_passes.access_index import AccessIndex
+
+
+def eliminate_dead_stores(program: Program) -> bool:
+    """Remove instructions, and outputs of elementwise ones, that nothing reads; returns whether any was."""
+    index = AccessIndex(program)
+    for instruction in index.instructions(backwards=True):
+        outputs = instruction.outputs
+        live = [_is_live(index, instruction, view) for view in outputs]
+        if not any(live):
+            index.remove(instruction)
+        elif not all(live) and isinstance(instruction.operation, Elementwise):
+            _keep_outputs(index, instruction, instruction.operation, live)
+    return index.commit()
+
+
+def _is_live(index: AccessIndex, instruction: Instruction, view: View) -> bool:
+    """Whether a later instruction, or the caller, may read what is written into the view."""
+    if not view.size:
+        return False
+    position = index.position(instruction)
+    for use in index.uses(view.buffer):
+        if use.position <= position:
+            continue
+        if use.access.reads and overlaps(use.view, view):
+            return True
+        if not use.access.reads and same_elements(use.view, view) and not _reads(use.instruction, view):
+            return False
+    return view.buffer.kind is not BufferKind.ACTIVATION
+
+
+def _reads(instruction: Instruction, view: View) -> bool:
+    return any(overlaps(source, view) for source in instruction.inputs)
+
+
+def _keep_outputs(index: AccessIndex, instruction: Instruction, operation: Elementwise, live: list[bool]) -> None:
+    count = len(operation.expressions)
+    expressions = tuple(value for value, keep in zip(operation.expressions, live, strict=True) if keep)
+    outputs = tuple(view for view, keep in zip(instruction.operands[:count], live, strict=True) if keep)
+    operands = (*outputs, *instruction.operands[count:])
+    index.replace(instruction, Elementwise(expressions, operation.arity), operands)
