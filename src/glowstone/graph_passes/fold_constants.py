@@ -1,0 +1,55 @@
+"""Replaces what does not depend on inputs by constants.
+
+Only values that are not dynamic are folded, so a template holds for every shape. A broadcast result stays a view: its
+content is not written out. Results larger than `FOLDING_LIMIT` bytes are left to run time.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from glowstone.graph import Builder, Graph, Node, Tensor, as_tuple
+from glowstone.ops import Constant
+
+FOLDING_LIMIT = 256 * 2**20
+"""Bytes of one folded value."""
+
+
+def fold_constants(graph: Graph) -> bool:
+    """Evaluate nodes whose operands are constants, or whose results the host knows for every shape."""
+    changed = False
+    for node in graph.nodes:
+        if isinstance(node.operator, Constant):
+            continue
+        arrays = _results(node)
+        if arrays is None:
+            continue
+        builder = Builder(graph, node.names)
+        for value, array in zip(node.results, arrays, strict=True):
+            graph.replace(value, builder.emit(Constant(Tensor(np.asarray(array), value.element))))
+        changed = True
+    if changed:
+        graph.drop_dead_uses()
+    return changed
+
+
+def _results(node: Node) -> tuple[object, ...] | None:
+    """The node's results, or None where it must stay."""
+    if any(value.dynamic or value.type.channel_block for value in node.results):
+        return None
+    known = [value.known for value in node.results]
+    if all(array is not None for array in known):
+        return tuple(known)
+    arrays = []
+    for operand in node.operands:
+        if operand is None:
+            arrays.append(None)
+        elif isinstance(operand.operator, Constant):
+            arrays.append(operand.operator.tensor.array)
+        else:
+            return None
+    if not arrays or sum(math.prod(value.shape) * value.element.size for value in node.results) > FOLDING_LIMIT:
+        return None
+    return as_tuple(node.operator.reference(*arrays))
