@@ -149,29 +149,42 @@ class _Kernel:
                 self._store(panel, pixel, self._accumulate(panel, pixel, size))
 
     def _accumulate(self, panel: _Panel, pixel: Value, size: int) -> list[Value]:
-        """Sums of `size` pixels by the panel's blocks, pixel-major."""
+        """Sums of `size` pixels by the panel's blocks, pixel-major.
+
+        Input blocks and taps are one loop: every loop end costs a mispredicted branch.
+        """
         emitter = self.emitter
+        first = self.table.taps_row(pixel)
+        steps = emitter.extent(W, 1) if self.is_point else emitter.mul(emitter.extent(W, 1), self.taps)
         sums = [emitter.zeros(self.lanes)] * (size * self.panel)
-        first_entry = self.table.taps_row(pixel)
-        state = [panel.weights, panel.inputs, *sums]
-        with emitter.for_range(0, emitter.extent(W, 1), carried=state) as blocks:
-            weights, inputs, *sums = blocks.values
-            if self.is_point:
-                weights, sums = self._tap(weights, inputs, first_entry, sums, size)
-            else:
-                with emitter.for_range(0, self.taps, carried=[weights, first_entry, *sums]) as taps:
-                    weights, entry, *sums = taps.values
-                    weights, sums = self._tap(weights, inputs, entry, sums, size)
-                    taps.carry([weights, self.table.next_tap(entry), *sums])
-                weights, _, *sums = taps.results
-            blocks.carry([weights, emitter.offset(inputs, emitter.stride(X, 1)), *sums])
-        return blocks.results[2:]
+        state = [panel.weights, panel.inputs, first, self.taps, *sums]
+        with emitter.for_range(0, steps, carried=state) as loop:
+            weights, inputs, entry, left, *sums = loop.values
+            sums = self._tap(weights, inputs, entry, sums, size)
+            following = self._next_step(inputs, entry, left, first)
+            loop.carry([emitter.offset(weights, self.lanes * self.panel * self.lanes), *following, *sums])
+        return loop.results[4:]
+
+    def _next_step(self, inputs: Value, entry: Value, left: Value, first: Value) -> tuple[Value, Value, Value]:
+        """The next tap, or the first one of the next input block: block address, table entry, taps left."""
+        emitter = self.emitter
+        next_block = emitter.offset(inputs, emitter.stride(X, 1))
+        if self.is_point:
+            return next_block, entry, left
+        left = emitter.sub(left, 1)
+        wraps = emitter.compare(left, "==", 0)
+        return (
+            emitter.select(wraps, next_block, inputs),
+            emitter.select(wraps, first, self.table.next_tap(entry)),
+            emitter.select(wraps, self.taps, left),
+        )
 
     def _tap(
         self, weights: Value, inputs: Value, entry: Value, sums: list[Value], size: int
-    ) -> tuple[Value, list[Value]]:
+    ) -> list[Value]:
         """One tap of one input block: all its lanes, unrolled."""
         emitter, lanes = self.emitter, self.lanes
+        sums = list(sums)
         sources = [
             self.table.input_pointer(self.table.next_pixel(entry, number), inputs) for number in range(size)
         ]
@@ -185,7 +198,7 @@ class _Kernel:
                 for block in range(self.panel):
                     at = number * self.panel + block
                     sums[at] = emitter.multiply_add(row[block], value, sums[at])
-        return emitter.offset(weights, lanes * self.panel * lanes), sums
+        return sums
 
     def _store(self, panel: _Panel, pixel: Value, sums: list[Value]) -> None:
         emitter = self.emitter
