@@ -105,7 +105,8 @@ def convolve(
         part = grouped_x[source]
         if part.size:
             flat = part.reshape(batch, groups, part.shape[2], -1)
-            taps = grouped_w[(slice(None), slice(None), slice(None), *position)]
+            tap: Any = (..., *position)
+            taps = grouped_w[tap]
             product = np.matmul(taps[None], flat).reshape(batch, groups, outputs // groups, *part.shape[3:])
             sums[target] += product
     return sums.reshape(batch, outputs, *spatial)
