@@ -1,0 +1,40 @@
+"""Loops along a run of the innermost axis: wide vectors first, then the tail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.generators.memory import InnerOperand
+from glowstone.backends.cpu.ir_types import Value
+from glowstone.backends.cpu.kernel_family import InnerStride
+from glowstone.types import ElementType
+
+VECTORS_PER_PASS = 2
+"""Vectors side by side in the main loop, so that one hides the latency of the other."""
+LEAST_COMPUTED_BYTES = 4
+"""Narrower numbers are computed, or converted, in lanes of this size."""
+
+VectorBody = Callable[[Value, int, Value | None], None]
+"""Emits the work on `lanes` elements from an index on, under a mask where there is one."""
+
+
+def vector_lanes(emitter: Emitter, elements: Sequence[ElementType]) -> int:
+    """Lanes that fill one register with the widest of the types."""
+    return emitter.target.vector_bytes // max(LEAST_COMPUTED_BYTES, *(element.size for element in elements))
+
+
+def emit_row(emitter: Emitter, operands: Sequence[InnerOperand], length: Value, body: VectorBody) -> None:
+    """The body for all of a run: in the main loop without mask, in the tail under a mask or one by one."""
+    lanes = vector_lanes(emitter, [operand.element for operand in operands])
+    is_strided = any(operand.inner is InnerStride.ANY for operand in operands)
+    wide = lanes if is_strided else lanes * VECTORS_PER_PASS
+    whole = emitter.mul(emitter.div(length, wide), wide)
+    with emitter.for_range(0, whole, wide) as main:
+        body(main.index, wide, None)
+    if all(operand.is_maskable for operand in operands):
+        with emitter.for_range(whole, length, lanes) as tail:
+            body(tail.index, lanes, emitter.first_lanes(emitter.sub(length, tail.index), lanes))
+    else:
+        with emitter.for_range(whole, length) as tail:
+            body(tail.index, 1, None)
