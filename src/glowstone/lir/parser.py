@@ -8,12 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from glowstone.lir.buffer import Array, Buffer, BufferKind, View
-from glowstone.lir.fields import field_types, parse_value
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operation import OPERATIONS, Access, Operation
 from glowstone.lir.printer import HEADER, LIR_TEXT_VERSION
 from glowstone.lir.program import Alloc, Dealloc, Program, Statement
-from glowstone.lir.scanner import Scanner
+from glowstone.text import Scanner, field_types, parse_value
 from glowstone.types import ElementType, Shape, row_major_strides
 
 

@@ -23,10 +23,9 @@ import json
 import numpy as np
 
 from glowstone.lir.buffer import Buffer, View
-from glowstone.lir.fields import field_types, print_value
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.program import Alloc, Dealloc, Program, Statement
-from glowstone.lir.scanner import quote_name
+from glowstone.text import field_types, print_value, quote_name
 from glowstone.types import row_major_strides
 
 LIR_TEXT_VERSION = 1

@@ -1,4 +1,4 @@
-"""Text of an operation's fields, derived from its dataclass: nothing is written per operation.
+"""Text of the fields of operators and operations, derived from their dataclasses: nothing is written for each.
 
 In: a field's type hint and value, or a scanner at its text. Out: text, or the value.
 """
@@ -11,16 +11,16 @@ import json
 import types
 import typing
 from collections.abc import Callable
+from typing import Any
 
-from glowstone.lir.operation import Operation
-from glowstone.lir.scanner import Scanner
 from glowstone.scalar import Expression, parse_expression
+from glowstone.text.scanner import Scanner
 
-_field_types: dict[type[Operation], dict[str, object]] = {}
+_field_types: dict[type, dict[str, object]] = {}
 
 
-def field_types(kind: type[Operation]) -> dict[str, object]:
-    """Name and type hint of every field, in order."""
+def field_types(kind: type[Any]) -> dict[str, object]:
+    """Name and type hint of every field of a dataclass, in order."""
     if kind not in _field_types:
         hints = typing.get_type_hints(kind)
         _field_types[kind] = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
