@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import numpy.typing as npt
 
 import glowstone
 from glowstone.cli.arguments import debug_option, load_array, model_argument, parse_file, threads_option, unique
 from glowstone.cli.console import progress, results, table
+from glowstone.tools.arrays import save_arrays
 
 
 @click.command()
@@ -35,14 +35,8 @@ def run(model_path: Path, inputs: Sequence[tuple[str, Path]], output: Path | Non
         step("running")
         outputs = model.run(arrays)
     if output is not None:
-        _save(output, outputs)
+        save_arrays(output, outputs)
     results().print(_summary(outputs))
-
-
-def _save(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write an .npz file under exactly the name given."""
-    with path.open("wb") as stream:
-        np.savez(stream, allow_pickle=False, **arrays)
 
 
 def _summary(outputs: Mapping[str, npt.NDArray[Any]]) -> Any:
