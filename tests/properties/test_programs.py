@@ -50,7 +50,7 @@ PASSES = [eliminate_copies, eliminate_dead_stores, share_buffers, shorten_lifeti
 F32 = ElementType.F32
 Array = np.ndarray[Any, np.dtype[Any]]
 EXAMPLES = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -158,6 +158,23 @@ def add_concat(draw: st.DrawFn, sample: Sample) -> None:
     sample.values.append((whole, np.concatenate([array, zeros, array + array], axis)))
 
 
+def overwrite(draw: st.DrawFn, sample: Sample) -> None:
+    """A buffer written a second time, in place or with another value: hazards for everything that moves."""
+    whole = [(v, a) for v, a in sample.values if v.buffer.kind is BufferKind.ACTIVATION and v == v.buffer.view()]
+    if not whole:
+        return
+    view, array = draw(st.sampled_from(whole))
+    others = [(v, a) for v, a in sample.values if v.shape == view.shape and v.buffer is not view.buffer]
+    if others and draw(st.booleans()):
+        source, array = draw(st.sampled_from(others))
+        sample.emit(Copy(), view, source)
+    else:
+        sample.emit(Elementwise((apply("add", Input(F32, 0), Literal(F32, 2.0)),), 1), view, view)
+        array = array + np.float32(2)
+    sample.values = [value for value in sample.values if value[0].buffer is not view.buffer]
+    sample.values.append((view, array))
+
+
 def add_anchor(draw: st.DrawFn, sample: Sample) -> None:
     """A matrix product, a maximum or a gather: not data-parallel."""
     view, array = draw(st.sampled_from(sample.values))
@@ -185,7 +202,7 @@ def samples(draw: st.DrawFn) -> Sample:
     for seed in range(draw(st.integers(1, 2))):
         shape = draw(st.sampled_from([(2, 3), (1, 4), (2, 2, 3), (4,), (1, 3, 2), (0, 2)]))
         sample.add_input(shape, seed)
-    steps = st.sampled_from([add_elementwise, add_elementwise, add_copy, add_copy, add_concat, add_anchor])
+    steps = st.sampled_from([add_elementwise, add_elementwise, add_copy, add_copy, add_concat, overwrite, add_anchor])
     for step in draw(st.lists(steps, min_size=1, max_size=10)):
         step(draw, sample)
         if any(view.size > 400 for view, _ in sample.values):
