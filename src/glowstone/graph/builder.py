@@ -55,7 +55,8 @@ class Builder:
 def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
     """A new graph with the same operators, re-inferred from the input shapes given (by input name).
 
-    This is how a template becomes a plan for another shape: the builder and every `infer` run as they did the first time.
+    This is how a template becomes a plan for another shape: the builder and every `infer` run
+    as they did the first time.
 
     Raises:
         GlowstoneError: an operator refuses its operands at these shapes.

@@ -61,8 +61,9 @@ class Node:
 
     __slots__ = ("names", "operands", "operator", "results")
 
-    def __init__(self, operator: Operator, operands: Sequence[Value | None], types: Iterable[TensorType],
-                 names: tuple[str, ...]) -> None:
+    def __init__(
+        self, operator: Operator, operands: Sequence[Value | None], types: Iterable[TensorType], names: tuple[str, ...]
+    ) -> None:
         self.operator = operator
         self.operands = tuple(operands)
         self.results = tuple(Value(type, self, index) for index, type in enumerate(types))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -127,8 +127,12 @@ class Operator:
         least = sum(not (operand.optional or operand.variadic) for operand in declared)
         if len(operands) < least or (len(operands) > len(declared) and not variadic):
             wanted = f"{least} or more" if variadic else f"{least} to {len(declared)}"
-            raise ModelError(f"{self.name} has the wrong number of operands", operator=self.name, expected=wanted,
-                             found=len(operands))
+            raise ModelError(
+                f"{self.name} has the wrong number of operands",
+                operator=self.name,
+                expected=wanted,
+                found=len(operands),
+            )
         for index, value in enumerate(operands):
             rule = declared[min(index, len(declared) - 1)]
             if value is None:
@@ -146,10 +150,11 @@ class Operator:
 OPERATORS: dict[str, type[Operator]] = {}
 """Every operator by its name, for the parser and the generic tests."""
 
-OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+OperatorType = TypeVar("OperatorType", bound=Operator)
 
 
-def operator(kind: OperatorClass) -> OperatorClass:
+@dataclass_transform(frozen_default=True)
+def operator(kind: type[OperatorType]) -> type[OperatorType]:
     """Class decorator: make a frozen dataclass of it and enter it in `OPERATORS`."""
     frozen = dataclass(frozen=True)(kind)
     if OPERATORS.setdefault(frozen.__name__, frozen) is not frozen:

@@ -31,7 +31,8 @@ def rewrite(*kinds: type[Operator]) -> Callable[[PatternType], PatternType]:
 def apply_patterns(graph: Graph, patterns: Sequence[Pattern]) -> bool:
     """Apply patterns until none matches; returns whether anything changed.
 
-    Nodes are visited operands first. After a replacement the new nodes and the users of the new values are visited again.
+    Nodes are visited operands first. After a replacement the new nodes and the users of the new values
+    are visited again.
     """
     worklist = deque(graph.nodes)
     waiting = set(worklist)

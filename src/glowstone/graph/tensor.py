@@ -56,8 +56,9 @@ class Tensor:
 
     def __hash__(self) -> int:
         distinct = self._distinct()
-        corner = distinct[tuple(slice(0, _SAMPLE) if axis == distinct.ndim - 1 else slice(0, 1)
-                                for axis in range(distinct.ndim))]
+        corner = distinct[
+            tuple(slice(0, _SAMPLE) if axis == distinct.ndim - 1 else slice(0, 1) for axis in range(distinct.ndim))
+        ]
         return hash((self.element, self.array.shape, corner.tobytes()))
 
     def __repr__(self) -> str:

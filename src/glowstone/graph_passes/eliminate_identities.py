@@ -1,5 +1,6 @@
-"""Removes operators that change nothing: Identity, casts to the same type, transpositions that keep the order, reshapes,
-slices and expansions to the same shape where no shape is dynamic."""
+"""Removes operators that change nothing: Identity, casts to the same type, transpositions that keep the order,
+reshapes, slices and expansions to the same shape where no shape is dynamic.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +40,7 @@ def drop_static_reshape(builder: Builder, node: Node) -> Value | None:
     if x.dynamic or node.result.dynamic or x.type != node.result.type:
         return None
     if isinstance(node.operator, Slice) and any(
-        kept != range(extent)
-        for kept, extent in zip(node.operator.known_ranges(*node.operands), x.shape, strict=True)
+        kept != range(extent) for kept, extent in zip(node.operator.known_ranges(*node.operands), x.shape, strict=True)
     ):
         return None
     return x

@@ -7,11 +7,14 @@ content is not written out. Results larger than `FOLDING_LIMIT` bytes are left t
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from glowstone.graph import Builder, Graph, Node, Tensor, as_tuple
 from glowstone.ops import Constant
+
+Array = np.ndarray[Any, np.dtype[Any]]
 
 FOLDING_LIMIT = 256 * 2**20
 """Bytes of one folded value."""
@@ -42,7 +45,7 @@ def _results(node: Node) -> tuple[object, ...] | None:
     known = [value.known for value in node.results]
     if all(array is not None for array in known):
         return tuple(known)
-    arrays = []
+    arrays: list[Array | None] = []
     for operand in node.operands:
         if operand is None:
             arrays.append(None)

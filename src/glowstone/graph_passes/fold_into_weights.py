@@ -82,7 +82,8 @@ def _rescaled(builder: Builder, x: Value, factor: Array, offset: Array) -> Value
     data, w, *rest = x.node.operands
     weights = constant_array(w)
     bias = constant_array(rest[0]) if rest else np.zeros(len(factor))
-    assert weights is not None and bias is not None
+    assert weights is not None
+    assert bias is not None
     scaled = weights * factor.reshape(-1, *[1] * (weights.ndim - 1))
     new_bias = bias * factor + offset
     return builder.emit(

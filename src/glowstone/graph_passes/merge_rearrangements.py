@@ -14,7 +14,8 @@ def merge_rearrangements(graph: Graph) -> bool:
 @rewrite(Transpose)
 def merge_transposes(builder: Builder, node: Node) -> Value | None:
     (x,) = node.operands
-    assert x is not None and isinstance(node.operator, Transpose)
+    assert x is not None
+    assert isinstance(node.operator, Transpose)
     if not isinstance(x.operator, Transpose) or x.node is None:
         return None
     outer, inner = node.operator.permutation, x.operator.permutation
@@ -23,9 +24,11 @@ def merge_transposes(builder: Builder, node: Node) -> Value | None:
 
 @rewrite(Reshape)
 def merge_reshapes(builder: Builder, node: Node) -> Value | None:
-    """A reshape of something row-major in x's order reads x itself, unless a 0 in its shape refers to what is between."""
+    """A reshape of something row-major in x's order reads x itself, unless a 0 in its shape names what is between."""
     between, shape = node.operands
-    assert between is not None and shape is not None and isinstance(node.operator, Reshape)
+    assert between is not None
+    assert shape is not None
+    assert isinstance(node.operator, Reshape)
     if not isinstance(between.operator, ReshapeLike) or between.node is None or shape.known is None:
         return None
     if 0 in shape.known or shape.dynamic:

@@ -30,8 +30,6 @@ LOWERED: tuple[GraphPass, ...] = (
     eliminate_identities,
     eliminate_common_subexpressions,
     merge_rearrangements,
-    fold_into_weights,  # decomposed affine steps behind convolutions
-    fold_constants,
 )
 """After lowering: lowered nodes are optimized again."""
 

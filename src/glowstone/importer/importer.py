@@ -58,20 +58,24 @@ def import_model(
 
 
 def declared_inputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dimension, ...]]]:
-    """Element type and dimensions of every input that no initializer gives, by name. Unnamed dimensions get a symbol."""
+    """Element type and dimensions of every input that no initializer gives, by name; unknown ones get a symbol."""
     initializers = {tensor.name for tensor in model.proto.graph.initializer}
     result = {}
     for entry in model.proto.graph.input:
         if entry.name in initializers:
             continue
         if entry.type.WhichOneof("value") != "tensor_type":
-            raise UnsupportedError(f"input {entry.name!r} is no tensor", expected="a tensor",
-                                   found=entry.type.WhichOneof("value"))
+            raise UnsupportedError(
+                f"input {entry.name!r} is no tensor", expected="a tensor", found=entry.type.WhichOneof("value")
+            )
         tensor = entry.type.tensor_type
         element = element_type(tensor.elem_type, f"input {entry.name!r}")
         if not tensor.HasField("shape"):
-            raise UnsupportedError(f"input {entry.name!r} has no rank", expected="a shape, symbolic where unknown",
-                                   remedy="run onnx shape inference, or declare the rank")
+            raise UnsupportedError(
+                f"input {entry.name!r} has no rank",
+                expected="a shape, symbolic where unknown",
+                remedy="run onnx shape inference, or declare the rank",
+            )
         result[entry.name] = (element, _dimensions(entry.name, tensor.shape.dim))
     return result
 
@@ -81,8 +85,11 @@ def _dimensions(name: str, dims: Any) -> tuple[Dimension, ...]:
     for axis, dim in enumerate(dims):
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             if dim.dim_value > LARGEST_EXTENT:
-                raise LimitError(f"input {name!r} has an extent that is too large",
-                                 expected=f"at most {LARGEST_EXTENT}", found=dim.dim_value)
+                raise LimitError(
+                    f"input {name!r} has an extent that is too large",
+                    expected=f"at most {LARGEST_EXTENT}",
+                    found=dim.dim_value,
+                )
             result.append(int(dim.dim_value))
         else:
             known = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim_{axis}"
@@ -243,8 +250,13 @@ def _import_node(model: ModelFile, builder: Builder, values: dict[str, Value], n
     results = results if isinstance(results, tuple) else (results,)
     named = [output for output in node.output if output]
     if len(named) > len(results):
-        raise UnsupportedError("a result of the operator is not supported", node=name, operator=node.op_type,
-                               expected=f"at most {len(results)} results", found=len(named))
+        raise UnsupportedError(
+            "a result of the operator is not supported",
+            node=name,
+            operator=node.op_type,
+            expected=f"at most {len(results)} results",
+            found=len(named),
+        )
     for output, value in zip(node.output, results, strict=False):
         if output:
             value.name = value.name or output
@@ -255,8 +267,9 @@ def _operand(values: Mapping[str, Value], name: str) -> Value | None:
     if not name:
         return None
     if name not in values:
-        raise ModelError(f"operand {name!r} is computed by no earlier node", expected="nodes in topological order",
-                         found=name)
+        raise ModelError(
+            f"operand {name!r} is computed by no earlier node", expected="nodes in topological order", found=name
+        )
     return values[name]
 
 

@@ -67,8 +67,12 @@ def open_model(source: ModelSource) -> ModelFile:
         try:
             proto = onnx.ModelProto.FromString(data)
         except DecodeError as error:
-            raise ModelError("not an ONNX model, or a truncated one", file=name, expected="a serialized ModelProto",
-                             found=f"{len(data)} bytes that do not parse") from error
+            raise ModelError(
+                "not an ONNX model, or a truncated one",
+                file=name,
+                expected="a serialized ModelProto",
+                found=f"{len(data)} bytes that do not parse",
+            ) from error
     if not proto.HasField("graph") or not proto.graph.output:
         raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")
     return ModelFile(proto, name, folder, _opset(proto, name))
@@ -77,10 +81,16 @@ def open_model(source: ModelSource) -> ModelFile:
 def _opset(proto: Any, name: str) -> int:
     versions = [entry.version for entry in proto.opset_import if entry.domain in DEFAULT_DOMAINS]
     if not versions:
-        raise ModelError("the model does not say which opset it uses", file=name,
-                         expected="an opset_import of the default domain")
+        raise ModelError(
+            "the model does not say which opset it uses", file=name, expected="an opset_import of the default domain"
+        )
     version = int(versions[0])
     if version < OLDEST_OPSET:
-        raise UnsupportedError("the opset is too old", file=name, expected=f"{OLDEST_OPSET} or newer", found=version,
-                               remedy="convert the model with onnx.version_converter")
+        raise UnsupportedError(
+            "the opset is too old",
+            file=name,
+            expected=f"{OLDEST_OPSET} or newer",
+            found=version,
+            remedy="convert the model with onnx.version_converter",
+        )
     return version

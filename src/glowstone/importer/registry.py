@@ -59,8 +59,9 @@ class OnnxNode:
         """
         value = self.optional(index)
         if value is None:
-            raise ModelError("an operand is missing", expected=f"at least {index + 1} operands",
-                             found=len(self.operands))
+            raise ModelError(
+                "an operand is missing", expected=f"at least {index + 1} operands", found=len(self.operands)
+            )
         return value
 
     def optional(self, index: int) -> Value | None:
@@ -79,8 +80,11 @@ class OnnxNode:
         if value is None:
             return None
         if value.known is None or value.dynamic:
-            raise UnsupportedError(f"operand {name} is computed from an input", expected="a constant",
-                                   remedy="fix the input it depends on with constants={...}")
+            raise UnsupportedError(
+                f"operand {name} is computed from an input",
+                expected="a constant",
+                remedy="fix the input it depends on with constants={...}",
+            )
         return value.known
 
     def integers(self, index: int, name: str) -> tuple[int, ...] | None:
@@ -93,5 +97,6 @@ class OnnxNode:
 
     def refuse(self, attribute: str, expected: object) -> UnsupportedError:
         """An error about an attribute's value."""
-        return UnsupportedError(f"attribute {attribute} has a value that is not supported", expected=expected,
-                                found=self.get(attribute))
+        return UnsupportedError(
+            f"attribute {attribute} has a value that is not supported", expected=expected, found=self.get(attribute)
+        )

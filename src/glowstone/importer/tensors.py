@@ -19,13 +19,25 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 # onnx.TensorProto.DataType numbers; the field of typed (not raw) data follows from the type
 ELEMENT_TYPES: dict[int, ElementType] = {
-    1: ElementType.F32, 2: ElementType.U8, 3: ElementType.I8, 4: ElementType.U16, 5: ElementType.I16,
-    6: ElementType.I32, 7: ElementType.I64, 9: ElementType.BOOL, 10: ElementType.F16, 11: ElementType.F64,
-    12: ElementType.U32, 13: ElementType.U64,
+    1: ElementType.F32,
+    2: ElementType.U8,
+    3: ElementType.I8,
+    4: ElementType.U16,
+    5: ElementType.I16,
+    6: ElementType.I32,
+    7: ElementType.I64,
+    9: ElementType.BOOL,
+    10: ElementType.F16,
+    11: ElementType.F64,
+    12: ElementType.U32,
+    13: ElementType.U64,
 }
 _TYPED_FIELD: dict[ElementType, str] = {
-    ElementType.F32: "float_data", ElementType.F64: "double_data", ElementType.I64: "int64_data",
-    ElementType.U64: "uint64_data", ElementType.U32: "uint64_data",
+    ElementType.F32: "float_data",
+    ElementType.F64: "double_data",
+    ElementType.I64: "int64_data",
+    ElementType.U64: "uint64_data",
+    ElementType.U32: "uint64_data",
 }
 _EXTERNAL = 1
 
@@ -40,9 +52,11 @@ def element_type(number: int, what: str) -> ElementType:
         import onnx
 
         names = {value: name for name, value in onnx.TensorProto.DataType.items()}
-        raise UnsupportedError(f"{what} has an element type that is not supported",
-                               expected=", ".join(map(str, ELEMENT_TYPES.values())),
-                               found=names.get(number, number).__str__().lower())
+        raise UnsupportedError(
+            f"{what} has an element type that is not supported",
+            expected=", ".join(map(str, ELEMENT_TYPES.values())),
+            found=names.get(number, number).__str__().lower(),
+        )
     return ELEMENT_TYPES[number]
 
 
@@ -66,8 +80,11 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     else:
         return Tensor(_typed(proto, element, count, name).reshape(shape), element)
     if array.size != count * element.size:
-        raise ModelError(f"{name} has the wrong amount of data", expected=f"{count * element.size} bytes for {shape}",
-                         found=f"{array.size} bytes")
+        raise ModelError(
+            f"{name} has the wrong amount of data",
+            expected=f"{count * element.size} bytes for {shape}",
+            found=f"{array.size} bytes",
+        )
     return Tensor(array.view(element.dtype.newbyteorder("<")).reshape(shape), element)
 
 
@@ -77,15 +94,17 @@ def check_extents(shape: tuple[int, ...], name: str) -> None:
         if extent < 0:
             raise ModelError(f"{name} has a negative extent", found=list(shape))
         if extent > LARGEST_EXTENT:
-            raise LimitError(f"{name} has an extent that is too large", expected=f"at most {LARGEST_EXTENT}",
-                             found=extent)
+            raise LimitError(
+                f"{name} has an extent that is too large", expected=f"at most {LARGEST_EXTENT}", found=extent
+            )
 
 
 def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
     values = getattr(proto, _TYPED_FIELD.get(element, "int32_data"))
     if len(values) != count:
-        raise ModelError(f"{name} has the wrong amount of data", expected=f"{count} elements",
-                         found=f"{len(values)} elements")
+        raise ModelError(
+            f"{name} has the wrong amount of data", expected=f"{count} elements", found=f"{len(values)} elements"
+        )
     if element is ElementType.F16:
         return np.array(values, np.uint16).view(np.float16)
     return np.array(values).astype(element.dtype)
@@ -96,8 +115,11 @@ def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
     entries = {entry.key: entry.value for entry in proto.external_data}
     location = entries.get("location", "")
     if folder is None:
-        raise ModelError(f"{name} lies in an external file, but the model has no folder", found=location,
-                         remedy="pass the model's path instead of its bytes")
+        raise ModelError(
+            f"{name} lies in an external file, but the model has no folder",
+            found=location,
+            remedy="pass the model's path instead of its bytes",
+        )
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
     except ValueError as error:
@@ -105,8 +127,11 @@ def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
     path = _checked_path(folder, location, name)
     available = path.stat().st_size
     if offset < 0 or length != size or offset + length > available:
-        raise ModelError(f"{name} does not fit its external file", expected=f"{size} bytes within {available}",
-                         found=f"{length} bytes at {offset}")
+        raise ModelError(
+            f"{name} does not fit its external file",
+            expected=f"{size} bytes within {available}",
+            found=f"{length} bytes at {offset}",
+        )
     if size == 0:
         return np.empty(0, np.uint8)
     return np.memmap(path, np.uint8, "r", offset, (length,))
@@ -115,16 +140,18 @@ def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
 def _checked_path(folder: Path, location: str, name: str) -> Path:
     parts = Path(location).parts
     if not location or os.path.isabs(location) or ".." in parts:
-        raise ModelError(f"{name} lies outside the model's folder", expected="a relative path without ..",
-                         found=location)
+        raise ModelError(
+            f"{name} lies outside the model's folder", expected="a relative path without ..", found=location
+        )
     path = folder
     for part in parts:
         path = path / part
         try:
             mode = path.lstat().st_mode
         except OSError as error:
-            raise ModelError(f"the external file of {name} cannot be read", found=f"{location}: {error.strerror}"
-                             ) from error
+            raise ModelError(
+                f"the external file of {name} cannot be read", found=f"{location}: {error.strerror}"
+            ) from error
         if stat.S_ISLNK(mode):
             raise ModelError(f"the external file of {name} is reached through a link", found=location)
     if not stat.S_ISREG(mode) or path.stat().st_nlink > 1:

@@ -41,7 +41,9 @@ def _new_nodes(values: tuple[Value, ...], before: set[Value | None]) -> list[Nod
         if node not in found:
             found[node] = None
             stack.extend(
-                operand.node for operand in node.present_operands() if operand not in before and operand.node is not None
+                operand.node
+                for operand in node.present_operands()
+                if operand not in before and operand.node is not None
             )
     return list(found)
 

@@ -41,15 +41,19 @@ class Conv(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, w = operands[:2]
         if x.rank < 3 or w.rank != x.rank:
-            raise ShapeError("ranks do not fit a convolution", expected="x and w of one rank, 3 or more",
-                             found=f"{x.type}, {w.type}")
+            raise ShapeError(
+                "ranks do not fit a convolution", expected="x and w of one rank, 3 or more", found=f"{x.type}, {w.type}"
+            )
         if self.groups < 1 or w.shape[0] % self.groups or x.shape[1] != w.shape[1] * self.groups:
-            raise ShapeError("channels do not fit the weights",
-                             expected=f"{w.shape[1]} input channels in each of {self.groups} groups",
-                             found=f"{x.type}, {w.type}")
+            raise ShapeError(
+                "channels do not fit the weights",
+                expected=f"{w.shape[1]} input channels in each of {self.groups} groups",
+                found=f"{x.type}, {w.type}",
+            )
         if len(operands) > 2 and operands[2].shape != w.shape[:1]:
-            raise ShapeError("bias is one number per output channel", expected=list(w.shape[:1]),
-                             found=list(operands[2].shape))
+            raise ShapeError(
+                "bias is one number per output channel", expected=list(w.shape[:1]), found=list(operands[2].shape)
+            )
         window = self.window(w.shape[2:])
         window.check(x.rank - 2)
         return (x.type.with_shape((x.shape[0], w.shape[0], *window.output_extents(x.shape[2:]))),)
@@ -68,9 +72,7 @@ class Conv(Operator):
             for position in np.ndindex(*w.shape[2:]):
                 window_slices = tuple(
                     slice(k * dilation, k * dilation + (extent - 1) * stride + 1, stride) if extent else slice(0, 0)
-                    for k, dilation, extent, stride in zip(
-                        position, self.dilations, spatial, self.strides, strict=True
-                    )
+                    for k, dilation, extent, stride in zip(position, self.dilations, spatial, self.strides, strict=True)
                 )
                 part = padded[(slice(None), ins, *window_slices)]
                 taps = w[(outs, slice(None), *position)].astype(np.float64)
@@ -119,7 +121,7 @@ class Conv(Operator):
 
 @operator
 class BatchNormalization(Operator):
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias per channel (axis 1). ONNX BatchNormalization-15, inference."""
+    """(x - mean) / sqrt(variance + epsilon) * scale + bias per channel, axis 1. ONNX BatchNormalization-15."""
 
     onnx = "BatchNormalization-15"
     operands = tuple(Operand(name, FLOATS) for name in ("x", "scale", "bias", "mean", "variance"))
@@ -132,8 +134,9 @@ class BatchNormalization(Operator):
         channels = x.shape[1] if x.rank > 1 else 1
         for parameter in parameters:
             if parameter.shape != (channels,):
-                raise ShapeError("parameters are one number per channel", expected=[channels],
-                                 found=list(parameter.shape))
+                raise ShapeError(
+                    "parameters are one number per channel", expected=[channels], found=list(parameter.shape)
+                )
         return (x.type,)
 
     def reference(self, x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Array:
@@ -142,9 +145,7 @@ class BatchNormalization(Operator):
         scale, bias, mean, variance = wide
         return np.asarray((x - mean) / np.sqrt(variance + self.epsilon) * scale + bias).astype(x.dtype)
 
-    def decompose(
-        self, builder: Builder, x: Value, scale: Value, bias: Value, mean: Value, variance: Value
-    ) -> Value:
+    def decompose(self, builder: Builder, x: Value, scale: Value, bias: Value, mean: Value, variance: Value) -> Value:
         deviation = builder.emit(Sqrt(), builder.emit(Add(), variance, scalar(builder, self.epsilon, x.element)))
         factor = builder.emit(Div(), scale, deviation)
         offset = builder.emit(Sub(), bias, builder.emit(Mul(), mean, factor))

@@ -102,7 +102,7 @@ class Binary(Elementwise):
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
-        x = np.ones((2, 3), cls.operands[0].elements is BOOLS and np.bool_ or np.float32)
+        x: Array = np.ones((2, 3), np.bool_ if cls.operands[0].elements is BOOLS else np.float32)
         return [ErrorSample(cls(), (x, x[:, :2]), "broadcast")]
 
 
@@ -121,11 +121,14 @@ def binary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> 
     element = ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
     generator = np.random.default_rng(1)
     pairs: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-        ((), ()), ((19,), (19,)), ((2, 3, 4), (3, 1)), ((1, 5), (4, 1)), ((0, 3), (3,)), ((2, 1, 3), ())
+        ((), ()),
+        ((19,), (19,)),
+        ((2, 3, 4), (3, 1)),
+        ((1, 5), (4, 1)),
+        ((0, 3), (3,)),
+        ((2, 1, 3), ()),
     ]
-    return [
-        Sample(operator, tuple(_random(generator, shape, element, low, high) for shape in pair)) for pair in pairs
-    ]
+    return [Sample(operator, tuple(_random(generator, shape, element, low, high) for shape in pair)) for pair in pairs]
 
 
 def _random(
@@ -195,7 +198,7 @@ class Pow(Elementwise):
         base = np.linspace(0.1, 3, 12, dtype=np.float32).reshape(3, 4)
         return [
             *binary_samples(cls(), 0.1, 3.0),
-            Sample(cls(), (base, np.float32(2))),
+            Sample(cls(), (base, np.array(2, np.float32))),
             Sample(cls(), (base, np.array([2, 0, -1, 3], np.int64))),
         ]
 
@@ -479,8 +482,9 @@ class Clip(Elementwise):
         assert x is not None
         for limit in operands[1:]:
             if limit is not None and (limit.type.size != 1 or limit.element is not x.element):
-                raise ShapeError("a limit of Clip is one element of x's type", expected=f"{x.element}[]",
-                                 found=str(limit.type))
+                raise ShapeError(
+                    "a limit of Clip is one element of x's type", expected=f"{x.element}[]", found=str(limit.type)
+                )
         return (x.type,)
 
     def reference(self, *operands: Any) -> Array:
@@ -500,14 +504,14 @@ class Clip(Elementwise):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         x = np.linspace(-3, 3, 20, dtype=np.float32).reshape(4, 5)
-        one, two = np.float32(-1), np.float32(2)
+        one, two = np.array(-1, np.float32), np.array(2, np.float32)
         return [
             Sample(cls(), (x, one, two)),
             Sample(cls(), (x, None, two)),
             Sample(cls(), (x, one)),
             Sample(cls(), (x,)),
             Sample(cls(), (x, two, one)),
-            Sample(cls(), (np.arange(9), np.int64(2), np.int64(5))),
+            Sample(cls(), (np.arange(9), np.array(2), np.array(5))),
         ]
 
     @classmethod
@@ -530,7 +534,7 @@ class Where(Elementwise):
     def samples(cls) -> Sequence[Sample]:
         mask = np.array([[True], [False], [True]])
         return [
-            Sample(cls(), (mask, np.arange(4, dtype=np.float32), np.float32(-1))),
+            Sample(cls(), (mask, np.arange(4, dtype=np.float32), np.array(-1, np.float32))),
             Sample(cls(), (mask, np.arange(4), np.arange(3).reshape(3, 1))),
         ]
 

@@ -33,8 +33,11 @@ class Fused(Operator):
         (result,) = self.anchor.infer(*operands[: self.anchor_arity])
         for extra in operands[self.anchor_arity :]:
             if broadcast_shapes(result.shape, extra.shape) != result.shape:
-                raise ShapeError("an epilogue operand is larger than the result", expected=list(result.shape),
-                                 found=list(extra.shape))
+                raise ShapeError(
+                    "an epilogue operand is larger than the result",
+                    expected=list(result.shape),
+                    found=list(extra.shape),
+                )
             if extra.type.size != 1 and extra.type.channel_block != result.channel_block:
                 raise ShapeError("an epilogue operand has another layout", expected=str(result), found=str(extra.type))
         return (result.with_element(self.epilogue.element),)

@@ -33,8 +33,12 @@ class Gather(Operator):
         extent = x.shape[self.axis]
         bad = (indices < -extent) | (indices >= extent)
         if np.any(bad):
-            raise ExecutionError("index out of range", operator="Gather", expected=f"{-extent} to {extent - 1}",
-                                 found=int(np.asarray(indices)[bad].flat[0]))
+            raise ExecutionError(
+                "index out of range",
+                operator="Gather",
+                expected=f"{-extent} to {extent - 1}",
+                found=int(np.asarray(indices)[bad].flat[0]),
+            )
         return np.asarray(np.take(x, indices, axis=self.axis))
 
     @classmethod
@@ -51,5 +55,7 @@ class Gather(Operator):
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         x = np.ones((2, 3), np.float32)
-        return [ErrorSample(cls(2), (x, np.array([0])), "axis out of range"),
-                ErrorSample(cls(), (x, x), "does not take this element type")]
+        return [
+            ErrorSample(cls(2), (x, np.array([0])), "axis out of range"),
+            ErrorSample(cls(), (x, x), "does not take this element type"),
+        ]

@@ -52,8 +52,15 @@ class MatMul(Operator):
     def samples(cls) -> Sequence[Sample]:
         random = np.random.default_rng(2)
         shapes: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
-            ((2, 3), (3, 4)), ((7, 33), (33, 17)), ((2, 1, 5, 3), (4, 3, 6)), ((3,), (3,)), ((3,), (2, 3, 4)),
-            ((2, 5, 3), (3,)), ((0, 3), (3, 2)), ((2, 0), (0, 3)), ((1, 64), (64, 40)),
+            ((2, 3), (3, 4)),
+            ((7, 33), (33, 17)),
+            ((2, 1, 5, 3), (4, 3, 6)),
+            ((3,), (3,)),
+            ((3,), (2, 3, 4)),
+            ((2, 5, 3), (3,)),
+            ((0, 3), (3, 2)),
+            ((2, 0), (0, 3)),
+            ((1, 64), (64, 40)),
         ]
         return [
             Sample(cls(), tuple(random.standard_normal(shape).astype(np.float32) for shape in pair)) for pair in shapes
@@ -62,8 +69,10 @@ class MatMul(Operator):
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         one = np.ones((2, 3), np.float32)
-        return [ErrorSample(cls(), (one, one), "inner extents differ"),
-                ErrorSample(cls(), (one, np.float32(1)), "a factor is a scalar")]
+        return [
+            ErrorSample(cls(), (one, one), "inner extents differ"),
+            ErrorSample(cls(), (one, np.array(1, np.float32)), "a factor is a scalar"),
+        ]
 
 
 @operator
@@ -86,8 +95,9 @@ class Gemm(Operator):
         if inner != inner_b:
             raise ShapeError("inner extents differ", expected=inner, found=inner_b)
         if len(operands) > 2 and broadcast_shapes((rows, columns), operands[2].shape) != (rows, columns):
-            raise ShapeError("c does not broadcast to the product", expected=[rows, columns],
-                             found=list(operands[2].shape))
+            raise ShapeError(
+                "c does not broadcast to the product", expected=[rows, columns], found=list(operands[2].shape)
+            )
         return (a.type.with_shape((rows, columns)),)
 
     def reference(self, a: Array, b: Array, c: Array | None = None) -> Array:

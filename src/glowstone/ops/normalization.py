@@ -63,8 +63,9 @@ class LayerNormalization(Operator):
         tail = x.shape[normalize_axis(self.axis, x.rank) :]
         for parameter in operands[1:]:
             if parameter.shape != tail:
-                raise ShapeError("scale and bias have the normalized axes", expected=list(tail),
-                                 found=list(parameter.shape))
+                raise ShapeError(
+                    "scale and bias have the normalized axes", expected=list(tail), found=list(parameter.shape)
+                )
         return (x.type,)
 
     def reference(self, x: Array, scale: Array, bias: Array | None = None) -> Array:

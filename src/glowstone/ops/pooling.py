@@ -46,7 +46,9 @@ class Pooling(Operator):
         count = x.ndim - 2
         before = window.resolved_pads(x.shape[2:])[:count]
         spatial = window.output_extents(x.shape[2:])
-        return _gather_windows(window, np.pad(x.astype(np.float64), _widths(window, x, before), constant_values=fill), spatial)
+        return _gather_windows(
+            window, np.pad(x.astype(np.float64), _widths(window, x, before), constant_values=fill), spatial
+        )
 
 
 def _widths(window: Window, x: Array, before: Sequence[int]) -> list[tuple[int, int]]:
@@ -109,7 +111,7 @@ class MaxPool(Pooling):
 
 @operator
 class AveragePool(Pooling):
-    """Mean of each window, over elements of x, or of x and its padding where `count_include_pad`. ONNX AveragePool-19."""
+    """Mean of each window over elements of x, and over its padding where `count_include_pad`. ONNX AveragePool-19."""
 
     onnx = "AveragePool-19"
     kernel: tuple[int, ...] = (1, 1)
@@ -152,7 +154,9 @@ class AveragePool(Pooling):
             Sample(cls((3, 2), (3, 2)), (normal(1, 10, 9, 8),)),
             Sample(cls((3, 3), (2, 2), pads=(1, 1, 1, 1)), (normal(1, 8, 7, 7),)),
             Sample(cls((3, 3), (2, 2), pads=(1, 1, 1, 1), count_include_pad=True), (normal(1, 8, 7, 7),)),
-            Sample(cls((3, 3), (2, 2), ceil_mode=True, pads=(1, 0, 1, 0), count_include_pad=True), (normal(1, 2, 6, 6),)),
+            Sample(
+                cls((3, 3), (2, 2), ceil_mode=True, pads=(1, 0, 1, 0), count_include_pad=True), (normal(1, 2, 6, 6),)
+            ),
             Sample(cls((4,), (2,), (1,), (1, 2)), (normal(1, 4, 9),)),
         ]
 
@@ -183,4 +187,6 @@ class GlobalAveragePool(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         random = np.random.default_rng(8)
-        return [Sample(cls(), (random.standard_normal(shape).astype(np.float32),)) for shape in ((1, 20, 7, 7), (2, 3, 5))]
+        return [
+            Sample(cls(), (random.standard_normal(shape).astype(np.float32),)) for shape in ((1, 20, 7, 7), (2, 3, 5))
+        ]

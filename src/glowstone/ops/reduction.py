@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from glowstone.types import TensorType, normalize_axes
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+@dataclass(frozen=True)
 class Reduction(Operator):
     """Base: reduce `axes` (all where None); reduced axes stay with extent 1 where `keep`.
 
@@ -24,8 +26,8 @@ class Reduction(Operator):
 
     operands = (Operand("x", FLOATS | INTEGERS),)
     mode: ClassVar[str] = ""
-    axes: tuple[int, ...] | None
-    keep: bool
+    axes: tuple[int, ...] | None = None
+    keep: bool = True
 
     def normal_axes(self, rank: int) -> tuple[int, ...]:
         """The axes reduced, counted from the front, in order."""
@@ -63,7 +65,13 @@ class Reduction(Operator):
         random = np.random.default_rng(9)
         x = random.uniform(-2, 2, (2, 3, 4, 5)).astype(np.float32)
         cases: list[tuple[tuple[int, ...] | None, bool]] = [
-            (None, False), (None, True), ((-1,), True), ((1,), False), ((2, 3), True), ((0, 2), True), ((1, 3), False)
+            (None, False),
+            (None, True),
+            ((-1,), True),
+            ((1,), False),
+            ((2, 3), True),
+            ((0, 2), True),
+            ((1, 3), False),
         ]
         long = random.uniform(-2, 2, (3, 1000)).astype(np.float32)
         return [*(Sample(cls(axes, keep), (x,)) for axes, keep in cases), Sample(cls((1,), False), (long,))]
@@ -71,8 +79,10 @@ class Reduction(Operator):
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         x = np.ones((2, 3), np.float32)
-        return [ErrorSample(cls((2,), False), (x,), "axis out of range"),
-                ErrorSample(cls((0, -2), False), (x,), "named twice")]
+        return [
+            ErrorSample(cls((2,), False), (x,), "axis out of range"),
+            ErrorSample(cls((0, -2), False), (x,), "named twice"),
+        ]
 
 
 @operator
@@ -81,8 +91,6 @@ class ReduceSum(Reduction):
 
     onnx = "ReduceSum-13"
     mode = "sum"
-    axes: tuple[int, ...] | None = None
-    keep: bool = True
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=_wide(x)))
@@ -95,8 +103,6 @@ class ReduceMean(Reduction):
     onnx = "ReduceMean-18"
     operands = (Operand("x", FLOATS),)
     mode = "mean"
-    axes: tuple[int, ...] | None = None
-    keep: bool = True
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(x.mean(axis=axes, keepdims=self.keep, dtype=_wide(x)))
@@ -108,12 +114,10 @@ class ReduceMax(Reduction):
 
     onnx = "ReduceMax-20"
     mode = "max"
-    axes: tuple[int, ...] | None = None
-    keep: bool = True
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
-        lowest = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
-        return np.asarray(np.maximum.reduce(x, axis=axes, keepdims=self.keep, initial=lowest))
+        lowest: Any = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
+        return np.asarray(x.max(axis=axes, keepdims=self.keep, initial=lowest))
 
 
 @operator
@@ -122,12 +126,10 @@ class ReduceMin(Reduction):
 
     onnx = "ReduceMin-20"
     mode = "min"
-    axes: tuple[int, ...] | None = None
-    keep: bool = True
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
-        highest = np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).max
-        return np.asarray(np.minimum.reduce(x, axis=axes, keepdims=self.keep, initial=highest))
+        highest: Any = np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).max
+        return np.asarray(x.min(axis=axes, keepdims=self.keep, initial=highest))
 
 
 @operator
@@ -136,8 +138,6 @@ class ReduceProd(Reduction):
 
     onnx = "ReduceProd-18"
     mode = "prod"
-    axes: tuple[int, ...] | None = None
-    keep: bool = True
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(x.prod(axis=axes, keepdims=self.keep, dtype=_wide(x)))

@@ -89,14 +89,16 @@ class Reshape(ReshapeLike):
             raise ShapeError("not a shape to reshape to", expected="extents with at most one -1", found=extents)
         result = tuple(_fill_unknown(x.shape, extents))
         if math.prod(result) != x.type.size:
-            raise ShapeError("the number of elements changes", expected=f"{x.type.size} elements, as in {x.type}",
-                             found=list(result))
+            raise ShapeError(
+                "the number of elements changes", expected=f"{x.type.size} elements, as in {x.type}", found=list(result)
+            )
         return result
 
     def _own_extent(self, x: Value, axis: int) -> int:
         if axis >= x.rank:
-            raise ShapeError("0 stands for an extent that x does not have", expected=f"rank above {axis}",
-                             found=str(x.type))
+            raise ShapeError(
+                "0 stands for an extent that x does not have", expected=f"rank above {axis}", found=str(x.type)
+            )
         return x.shape[axis]
 
     def reference(self, x: Array, shape: Array) -> Array:
@@ -110,15 +112,19 @@ class Reshape(ReshapeLike):
         return [
             Sample(cls(), (_floats(2, 3, 4), np.array(shape, np.int64)))
             for shape in ([6, 4], [0, -1], [-1], [2, 0, 2, 2], [4, 3, 2, 1])
-        ] + [Sample(cls(True), (_floats(0, 3), np.array([3, 0], np.int64))),
-             Sample(cls(), (_floats(1), np.array([], np.int64)))]
+        ] + [
+            Sample(cls(True), (_floats(0, 3), np.array([3, 0], np.int64))),
+            Sample(cls(), (_floats(1), np.array([], np.int64))),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         x = _floats(2, 3)
-        return [ErrorSample(cls(), (x, np.array([4])), "number of elements"),
-                ErrorSample(cls(), (x, np.array([-1, -1])), "at most one -1"),
-                ErrorSample(cls(), (x, TensorType(ElementType.I64, (2,))), "depends on input data")]
+        return [
+            ErrorSample(cls(), (x, np.array([4])), "number of elements"),
+            ErrorSample(cls(), (x, np.array([-1, -1])), "at most one -1"),
+            ErrorSample(cls(), (x, TensorType(ElementType.I64, (2,))), "depends on input data"),
+        ]
 
 
 def _fill_unknown(shape: Sequence[int], extents: list[int]) -> list[int]:
@@ -148,8 +154,9 @@ class Squeeze(ReshapeLike):
         axes = normalize_axes(self.axes, len(shape))
         for axis in axes:
             if shape[axis] != 1:
-                raise ShapeError("an axis to squeeze has another extent", expected=f"extent 1 on axis {axis}",
-                                 found=list(shape))
+                raise ShapeError(
+                    "an axis to squeeze has another extent", expected=f"extent 1 on axis {axis}", found=list(shape)
+                )
         return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
 
     def reference(self, x: Array) -> Array:
@@ -191,8 +198,10 @@ class Unsqueeze(ReshapeLike):
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
-        return [ErrorSample(cls((4,)), (_floats(2, 3),), "axis out of range"),
-                ErrorSample(cls((0, 0)), (_floats(2, 3),), "named twice")]
+        return [
+            ErrorSample(cls((4,)), (_floats(2, 3),), "axis out of range"),
+            ErrorSample(cls((0, 0)), (_floats(2, 3),), "named twice"),
+        ]
 
 
 @operator
@@ -236,8 +245,11 @@ class Transpose(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         (x,) = operands
         if sorted(self.permutation) != list(range(x.rank)):
-            raise ShapeError("not a permutation of the axes", expected=f"each of 0 to {x.rank - 1} once",
-                             found=list(self.permutation))
+            raise ShapeError(
+                "not a permutation of the axes",
+                expected=f"each of 0 to {x.rank - 1} once",
+                found=list(self.permutation),
+            )
         return (TensorType(x.element, tuple(x.shape[axis] for axis in self.permutation)),)
 
     def reference(self, x: Array) -> Array:
@@ -246,7 +258,8 @@ class Transpose(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         return [Sample(cls(permutation), (_floats(2, 9, 17),)) for permutation in ((0, 2, 1), (2, 1, 0), (1, 0, 2))] + [
-            Sample(cls((2, 0, 3, 1, 4)), (_floats(2, 3, 2, 4, 5),)), Sample(cls((1, 0)), (np.arange(6).reshape(2, 3),))
+            Sample(cls((2, 0, 3, 1, 4)), (_floats(2, 3, 2, 4, 5),)),
+            Sample(cls((1, 0)), (np.arange(6).reshape(2, 3),)),
         ]
 
     @classmethod
@@ -269,12 +282,16 @@ class Concat(Operator):
         axis = normalize_axis(self.axis, first.rank)
         for operand in operands[1:]:
             same = operand.rank == first.rank and all(
-                mine == theirs for place, (mine, theirs) in enumerate(zip(first.shape, operand.shape, strict=False))
+                mine == theirs
+                for place, (mine, theirs) in enumerate(zip(first.shape, operand.shape, strict=False))
                 if place != axis
             )
             if not same or operand.element is not first.element:
-                raise ShapeError("operands of Concat differ off its axis", expected=f"{first.type} but on axis {axis}",
-                                 found=str(operand.type))
+                raise ShapeError(
+                    "operands of Concat differ off its axis",
+                    expected=f"{first.type} but on axis {axis}",
+                    found=str(operand.type),
+                )
             if operand.type.channel_block != first.type.channel_block:
                 raise ShapeError("operands have different layouts", found=str(operand.type))
         block = first.type.channel_block
@@ -290,7 +307,8 @@ class Concat(Operator):
     def samples(cls) -> Sequence[Sample]:
         a, b = _floats(2, 3, 4), -_floats(2, 3, 4)
         return [Sample(cls(axis), (a, b, a)) for axis in (0, 1, -1)] + [
-            Sample(cls(1), (a, b[:, :0], b[:, :1])), Sample(cls(0), (np.array([1, 2]), np.array([3])))
+            Sample(cls(1), (a, b[:, :0], b[:, :1])),
+            Sample(cls(0), (np.array([1, 2]), np.array([3]))),
         ]
 
     @classmethod
@@ -321,7 +339,8 @@ class Slice(Operator):
             ShapeError: lists of different lengths, a step of 0, an axis out of range or named twice.
         """
         starts, ends, axes, steps = (*host, None, None)[:4]
-        assert starts is not None and ends is not None
+        assert starts is not None
+        assert ends is not None
         count = starts.size
         names = [int(axis) for axis in axes.ravel()] if axes is not None else list(range(count))
         strides = [int(step) for step in steps.ravel()] if steps is not None else [1] * count
@@ -361,16 +380,23 @@ class Slice(Operator):
             return Sample(cls(), (x, *(np.array(numbers, np.int64) for numbers in lists)))
 
         return [
-            case([1], [3]), case([0, 1], [2, 9]), case([-3], [-1], [2]), case([0, 1], [4, 5], [0, 2], [2, 3]),
-            case([5], [0], [2], [-2]), case([-1], [-(2**40)], [1], [-1]), case([3], [1], [0]),
+            case([1], [3]),
+            case([0, 1], [2, 9]),
+            case([-3], [-1], [2]),
+            case([0, 1], [4, 5], [0, 2], [2, 3]),
+            case([5], [0], [2], [-2]),
+            case([-1], [-(2**40)], [1], [-1]),
+            case([3], [1], [0]),
         ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         x, one = _floats(2, 3), np.array([1])
-        return [ErrorSample(cls(), (x, one, np.array([1, 2])), "differ in length"),
-                ErrorSample(cls(), (x, one, one, one, np.array([0])), "a step of 0"),
-                ErrorSample(cls(), (x, one, TensorType(ElementType.I64, (1,))), "depends on input data")]
+        return [
+            ErrorSample(cls(), (x, one, np.array([1, 2])), "differ in length"),
+            ErrorSample(cls(), (x, one, one, one, np.array([0])), "a step of 0"),
+            ErrorSample(cls(), (x, one, TensorType(ElementType.I64, (1,))), "depends on input data"),
+        ]
 
 
 @operator

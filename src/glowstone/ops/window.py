@@ -30,11 +30,13 @@ class Window:
         """Raise ShapeError unless every attribute fits `spatial` axes."""
         sizes = (len(self.kernel), len(self.strides), len(self.dilations), len(self.pads) // 2)
         if set(sizes) != {spatial} or len(self.pads) != 2 * spatial:
-            raise ShapeError("window attributes do not fit the rank", expected=f"{spatial} spatial axes",
-                             found=str(self))
+            raise ShapeError(
+                "window attributes do not fit the rank", expected=f"{spatial} spatial axes", found=str(self)
+            )
         if min(*self.kernel, *self.strides, *self.dilations) < 1 or min(self.pads) < 0:
-            raise ShapeError("window attributes out of range", expected="kernel, strides, dilations >= 1, pads >= 0",
-                             found=str(self))
+            raise ShapeError(
+                "window attributes out of range", expected="kernel, strides, dilations >= 1, pads >= 0", found=str(self)
+            )
 
     def resolved_pads(self, extents: Sequence[int]) -> tuple[int, ...]:
         """Explicit padding for these input extents."""
@@ -64,9 +66,11 @@ class Window:
         for axis, extent in enumerate(extents):
             room = extent + pads[axis] + pads[axis + count] - self.reach[axis]
             if room < 0 and extent > 0:
-                raise ShapeError("the window is larger than the padded input",
-                                 expected=f"at least {self.reach[axis]} on spatial axis {axis}",
-                                 found=extent + pads[axis] + pads[axis + count])
+                raise ShapeError(
+                    "the window is larger than the padded input",
+                    expected=f"at least {self.reach[axis]} on spatial axis {axis}",
+                    found=extent + pads[axis] + pads[axis + count],
+                )
             stride = self.strides[axis]
             windows = (-(-room // stride) if self.ceil_mode else room // stride) + 1
             if self.ceil_mode and (windows - 1) * stride >= extent + pads[axis]:

@@ -14,8 +14,9 @@ def import_conv(node: OnnxNode) -> Value:
     w = node.operand(1)
     kernel = node.get("kernel_shape", w.shape[2:])
     if tuple(kernel) != w.shape[2:]:
-        raise ModelError("attribute kernel_shape differs from the weights", expected=list(w.shape[2:]),
-                         found=list(kernel))
+        raise ModelError(
+            "attribute kernel_shape differs from the weights", expected=list(w.shape[2:]), found=list(kernel)
+        )
     window = window_attributes(node, len(kernel))
     operator = Conv(window.strides, window.dilations, window.pads, node.get("group", 1), window.padding)
     return node.emit(operator, *node.operands)

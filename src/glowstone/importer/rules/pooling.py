@@ -20,8 +20,9 @@ def _kernel(node: OnnxNode) -> tuple[int, ...]:
 def import_max_pool(node: OnnxNode) -> Value:
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
-    operator = MaxPool(kernel, window.strides, window.dilations, window.pads, window.padding,
-                       bool(node.get("ceil_mode", 0)))
+    operator = MaxPool(
+        kernel, window.strides, window.dilations, window.pads, window.padding, bool(node.get("ceil_mode", 0))
+    )
     return node.emit(operator, node.operand(0))
 
 
@@ -29,8 +30,15 @@ def import_max_pool(node: OnnxNode) -> Value:
 def import_average_pool(node: OnnxNode) -> Value:
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
-    operator = AveragePool(kernel, window.strides, window.dilations, window.pads, window.padding,
-                           bool(node.get("ceil_mode", 0)), bool(node.get("count_include_pad", 0)))
+    operator = AveragePool(
+        kernel,
+        window.strides,
+        window.dilations,
+        window.pads,
+        window.padding,
+        bool(node.get("ceil_mode", 0)),
+        bool(node.get("count_include_pad", 0)),
+    )
     return node.emit(operator, node.operand(0))
 
 

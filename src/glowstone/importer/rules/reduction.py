@@ -27,8 +27,11 @@ def _import_with_operand(kind: Maker, node: OnnxNode) -> Value:
 
 
 _AXES_OPERAND_SINCE: dict[str, tuple[Maker, int]] = {
-    "ReduceSum": (ReduceSum, 13), "ReduceMean": (ReduceMean, 18), "ReduceMax": (ReduceMax, 18),
-    "ReduceMin": (ReduceMin, 18), "ReduceProd": (ReduceProd, 18),
+    "ReduceSum": (ReduceSum, 13),
+    "ReduceMean": (ReduceMean, 18),
+    "ReduceMax": (ReduceMax, 18),
+    "ReduceMin": (ReduceMin, 18),
+    "ReduceProd": (ReduceProd, 18),
 }
 
 for _name, (_kind, _since) in _AXES_OPERAND_SINCE.items():
