@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from glowstone.backends.cpu.emitter import Emitter
-from glowstone.backends.cpu.ir_types import Value
+from glowstone.backends.cpu.ir_types import I64, Value
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.kernels.epilogue import Epilogue, PixelOffsets, extra_kinds
-from glowstone.backends.cpu.kernels.pixel_table import PixelTable, Window, table_bytes
+from glowstone.backends.cpu.kernels.pixel_table import PixelTable, TableMemory, Window, table_bytes
 from glowstone.backends.cpu.kernels.pixel_tiles import (
+    Reduction,
     TilingValues,
     plan_tiling,
     smallest_full_tile,
@@ -31,6 +32,8 @@ from glowstone.types import ElementType
 POINT, WINDOW = "point", "window"
 INSIDE, PADDED = "inside", "padded"
 Y, X, W = 0, 1, 2
+LINE_FLOATS = 16
+"""Floats of a cache line."""
 
 
 @emits(BlockedConvolution)
@@ -47,23 +50,23 @@ class BlockedConvolutionFamily(KernelFamily):
         kinds = extra_kinds(instruction)
         inside = _is_inside(operation, instruction)
         variant = (POINT if taps == 1 else WINDOW, INSIDE if inside else PADDED, *kinds)
-        steps = in_blocks * taps * lanes_in
-        touched = in_blocks * lanes_in * operation.strides[0] * operation.strides[1]
+        most = pixels_per_tile(target, panel)
         tiling = plan_tiling(
             pixels,
-            pixels_per_tile(target, panel),
+            most,
             panels // operation.groups,
-            panel_bytes=steps * panel * lanes_out * FLOAT_BYTES,
-            pixel_bytes=touched * FLOAT_BYTES,
+            Reduction(in_blocks, taps * lanes_in * panel * lanes_out * FLOAT_BYTES),
+            pixel_bytes=x.shape[1] * lanes_in * operation.strides[0] * operation.strides[1] * FLOAT_BYTES,
             rows=1 + len(kinds) + taps,
         )
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
-        flops = 2.0 * pixels * steps * panels * panel * lanes_out
+        tile_bytes = most * panel * lanes_out * FLOAT_BYTES
+        partial_sums = tile_bytes * tiling.chunk if tiling.slices > 1 else 0
         return KernelCall(
             KernelKey.of(instruction, variant),
             units=spans * tiling.chunks if pixels else 0,
-            scratch=table_bytes(taps, len(kinds), tiling.capacity),
-            cost=target.cost(flops, FLOAT_BYTES * (y.size + x.size + w.size)),
+            scratch=tile_bytes + table_bytes(taps, len(kinds), tiling.capacity) + partial_sums,
+            cost=target.cost(2.0 * pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size)),
             derived=tiling.derived,
         )
 
@@ -83,16 +86,32 @@ def _is_inside(operation: BlockedConvolution, instruction: Instruction) -> bool:
 
 
 @dataclass(frozen=True)
-class _Panel:
-    """Where one weight panel stands: its first weight, the first input block's address, its first output block."""
+class _Slice:
+    """One slice of the reduction of one weight panel."""
 
     weights: Value
+    """Address of its first weight."""
     inputs: Value
+    """Address of its first input block."""
+    steps: Value
+    """Input blocks times taps."""
+    is_first: Value
+    is_last: Value
     first_block: Value
+    """Number of the panel's first output block."""
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """The tiles of one unit."""
+
+    first_tile: Value
+    end_tile: Value
+    first_pixel: Value
 
 
 class _Kernel:
-    """Emits one kernel."""
+    """Emits one kernel. Scratch: zeros for one tile, partial sums of a chunk (if there are slices), pixel table."""
 
     def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         self.operation = cast(BlockedConvolution, key.operation)
@@ -101,69 +120,115 @@ class _Kernel:
         self.panel = self.operation.tile
         self.most = pixels_per_tile(target, self.panel)
         self.is_point = key.variant[0] == POINT
+        self.step_weights = self.lanes * self.panel * self.lanes
+        self.tile_sums = self.most * self.panel * self.lanes
         kinds = tuple(str(kind) for kind in key.variant[2:])
         self.epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
-        window = Window(emitter.extent(W, 2), emitter.extent(W, 3), self.operation.strides, self.operation.dilations)
         self.tiling = TilingValues(emitter)
+        window = Window(emitter.extent(W, 2), emitter.extent(W, 3), self.operation.strides, self.operation.dilations)
         self.taps = emitter.mul(window.height, window.width)
+        self.zeros = emitter.scratch
+        self.partial = emitter.offset(emitter.scratch, self.tile_sums)
+        is_sliced = emitter.compare(self.tiling.slices, ">", 1)
+        partial_size = emitter.select(is_sliced, emitter.mul(self.tiling.chunk, self.tile_sums), I64(0))
+        memory = TableMemory(emitter.offset(self.partial, partial_size), self.tiling.capacity, self.zeros)
         self.table = PixelTable(
-            emitter, window, self.epilogue.own_operands, self.tiling.capacity, inside=key.variant[1] == INSIDE
+            emitter, window, self.epilogue.own_operands, memory, inside=key.variant[1] == INSIDE
         )
 
     def emit(self) -> None:
         """Units are (group, span of its panels, chunk), chunks fastest: a span's weights serve all its chunks."""
         emitter, tiling = self.emitter, self.tiling
+        for start in range(0, self.tile_sums, self.lanes):
+            emitter.store_floats(emitter.zeros(self.lanes), emitter.offset(self.zeros, start))
         group_panels = emitter.div(emitter.extent(W, 0), self.operation.groups)
         spans = emitter.div(emitter.add(group_panels, emitter.sub(tiling.span, 1)), tiling.span)
         with emitter.for_units() as units:
-            numbered, chunk = emitter.divmod(units.index, tiling.chunks)
+            numbered, chunk_number = emitter.divmod(units.index, tiling.chunks)
             group, span = emitter.divmod(numbered, spans)
-            first_tile = emitter.mul(chunk, tiling.chunk)
-            end_tile = emitter.minimum(emitter.add(first_tile, tiling.chunk), tiling.tiles)
-            first_pixel = tiling.first_pixel(first_tile)
-            self.table.fill(first_pixel, emitter.sub(tiling.first_pixel(end_tile), first_pixel))
+            chunk = self._chunk(chunk_number)
             first_panel = emitter.mul(span, tiling.span)
             end_panel = emitter.minimum(emitter.add(first_panel, tiling.span), group_panels)
             with emitter.for_range(first_panel, end_panel) as panels:
-                panel = self._panel(group, emitter.add(emitter.mul(group, group_panels), panels.index))
-                with emitter.for_range(first_tile, end_tile) as tiles:
-                    start = tiling.first_pixel(tiles.index)
-                    count = emitter.sub(tiling.first_pixel(emitter.add(tiles.index, 1)), start)
-                    self._tile(panel, emitter.sub(start, first_pixel), count)
+                panel = emitter.add(emitter.mul(group, group_panels), panels.index)
+                with emitter.for_range(0, tiling.slices) as slices:
+                    self._slice(chunk, self._locate(group, panel, slices.index))
 
-    def _panel(self, group: Value, number: Value) -> _Panel:
-        emitter = self.emitter
-        first_input = emitter.mul(group, emitter.extent(W, 1))
-        steps = emitter.mul(emitter.mul(emitter.extent(W, 1), self.taps), self.lanes)
-        return _Panel(
-            emitter.offset(emitter.pointer(W), emitter.mul(number, emitter.mul(steps, self.panel * self.lanes))),
-            emitter.offset(emitter.pointer(X), emitter.mul(first_input, emitter.stride(X, 1))),
-            emitter.mul(number, self.panel),
+    def _chunk(self, number: Value) -> _Chunk:
+        """Fill the pixel table of a chunk."""
+        emitter, tiling = self.emitter, self.tiling
+        first_tile = emitter.mul(number, tiling.chunk)
+        end_tile = emitter.minimum(emitter.add(first_tile, tiling.chunk), tiling.tiles)
+        first_pixel = tiling.first_pixel(first_tile)
+        self.table.fill(first_pixel, emitter.sub(tiling.first_pixel(end_tile), first_pixel))
+        return _Chunk(first_tile, end_tile, first_pixel)
+
+    def _locate(self, group: Value, panel: Value, number: Value) -> _Slice:
+        emitter, tiling = self.emitter, self.tiling
+        in_blocks = emitter.extent(W, 1)
+        first = emitter.mul(number, tiling.slice)
+        count = emitter.minimum(emitter.sub(in_blocks, first), tiling.slice)
+        step = emitter.mul(emitter.add(emitter.mul(panel, in_blocks), first), self.taps)
+        input_block = emitter.add(emitter.mul(group, in_blocks), first)
+        return _Slice(
+            weights=emitter.offset(emitter.pointer(W), emitter.mul(step, self.step_weights)),
+            inputs=emitter.offset(emitter.pointer(X), emitter.mul(input_block, emitter.stride(X, 1))),
+            steps=emitter.mul(count, self.taps),
+            is_first=emitter.compare(number, "==", 0),
+            is_last=emitter.compare(emitter.add(number, 1), "==", tiling.slices),
+            first_block=emitter.mul(panel, self.panel),
         )
 
-    def _tile(self, panel: _Panel, pixel: Value, count: Value) -> None:
-        """One tile of `count` pixels, by code for exactly that count."""
+    def _slice(self, chunk: _Chunk, part: _Slice) -> None:
+        """All tiles of a chunk, each by code for exactly its number of pixels."""
+        emitter, tiling = self.emitter, self.tiling
         sizes = sorted({1, *range(smallest_full_tile(self.most), self.most + 1)})
-        with switch_on_count(self.emitter, count, sizes) as rounds:
-            for size in rounds:
-                self._store(panel, pixel, self._accumulate(panel, pixel, size))
+        with emitter.for_range(chunk.first_tile, chunk.end_tile) as tiles:
+            start = tiling.first_pixel(tiles.index)
+            count = emitter.sub(tiling.first_pixel(emitter.add(tiles.index, 1)), start)
+            pixel = emitter.sub(start, chunk.first_pixel)
+            number = emitter.sub(tiles.index, chunk.first_tile)
+            partial = emitter.offset(self.partial, emitter.mul(number, self.tile_sums))
+            ahead = self._weights_ahead(part, number)
+            with switch_on_count(emitter, count, sizes) as rounds:
+                for size in rounds:
+                    initial = emitter.select(part.is_first, self.zeros, partial)
+                    sums = self._accumulate(part, initial, ahead, pixel, size)
+                    with emitter.if_else(part.is_last) as (then, otherwise):
+                        with then:
+                            self._store(part, pixel, sums)
+                        with otherwise:
+                            for position, value in enumerate(sums):
+                                emitter.store_floats(value, emitter.offset(partial, position * self.lanes))
 
-    def _accumulate(self, panel: _Panel, pixel: Value, size: int) -> list[Value]:
-        """Sums of `size` pixels by the panel's blocks, pixel-major.
+    def _weights_ahead(self, part: _Slice, tile: Value) -> Value:
+        """Where this tile's share of the next slice's weights begins, to prefetch one line per step."""
+        emitter = self.emitter
+        share = emitter.mul(part.steps, LINE_FLOATS)
+        size = emitter.mul(part.steps, self.step_weights)
+        offset = emitter.minimum(emitter.mul(tile, share), size)
+        return emitter.offset(part.weights, emitter.add(size, offset))
+
+    def _accumulate(self, part: _Slice, initial: Value, ahead: Value, pixel: Value, size: int) -> list[Value]:
+        """Sums of `size` pixels by the panel's blocks, pixel-major, on top of those at `initial`.
 
         Input blocks and taps are one loop: every loop end costs a mispredicted branch.
         """
         emitter = self.emitter
         first = self.table.taps_row(pixel)
-        steps = emitter.extent(W, 1) if self.is_point else emitter.mul(emitter.extent(W, 1), self.taps)
-        sums = [emitter.zeros(self.lanes)] * (size * self.panel)
-        state = [panel.weights, panel.inputs, first, self.taps, *sums]
-        with emitter.for_range(0, steps, carried=state) as loop:
-            weights, inputs, entry, left, *sums = loop.values
-            sums = self._tap(weights, inputs, entry, sums, size)
+        sums = [
+            emitter.load_floats(emitter.offset(initial, number * self.lanes), self.lanes)
+            for number in range(size * self.panel)
+        ]
+        state = [part.weights, ahead, part.inputs, first, self.taps, *sums]
+        with emitter.for_range(0, part.steps, carried=state) as loop:
+            weights, ahead, inputs, entry, left, *sums = loop.values
+            emitter.prefetch(ahead)
+            sums = self._step(weights, inputs, entry, sums, size)
             following = self._next_step(inputs, entry, left, first)
-            loop.carry([emitter.offset(weights, self.lanes * self.panel * self.lanes), *following, *sums])
-        return loop.results[4:]
+            moved = [emitter.offset(weights, self.step_weights), emitter.offset(ahead, LINE_FLOATS)]
+            loop.carry([*moved, *following, *sums])
+        return loop.results[len(state) - len(sums) :]
 
     def _next_step(self, inputs: Value, entry: Value, left: Value, first: Value) -> tuple[Value, Value, Value]:
         """The next tap, or the first one of the next input block: block address, table entry, taps left."""
@@ -179,9 +244,7 @@ class _Kernel:
             emitter.select(wraps, self.taps, left),
         )
 
-    def _tap(
-        self, weights: Value, inputs: Value, entry: Value, sums: list[Value], size: int
-    ) -> list[Value]:
+    def _step(self, weights: Value, inputs: Value, entry: Value, sums: list[Value], size: int) -> list[Value]:
         """One tap of one input block: all its lanes, unrolled."""
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
@@ -200,12 +263,12 @@ class _Kernel:
                     sums[at] = emitter.multiply_add(row[block], value, sums[at])
         return sums
 
-    def _store(self, panel: _Panel, pixel: Value, sums: list[Value]) -> None:
+    def _store(self, part: _Slice, pixel: Value, sums: list[Value]) -> None:
         emitter = self.emitter
         pixels = [emitter.add(pixel, number) for number in range(len(sums) // self.panel)]
         offsets = [PixelOffsets(self.table.output_offset(at), self.table.own_offsets(at)) for at in pixels]
         for number in range(self.panel):
-            block = emitter.add(panel.first_block, number)
+            block = emitter.add(part.first_block, number)
             with emitter.if_true(emitter.compare(block, "<", emitter.extent(Y, 1)), likely=True):
                 epilogue = self.epilogue.block(block)
                 for position, offset in enumerate(offsets):

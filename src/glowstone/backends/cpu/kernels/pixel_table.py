@@ -1,9 +1,8 @@
 """Offsets of the pixels of a chunk, computed once and shared by all passes over its channels.
 
-Pixels are numbered through all images: number = (image * height + y) * width + x. The table is kept in scratch, after
-one block of zeros that stands for all that lies outside the input. Its rows have one i64 per pixel of the chunk:
-offset in y, offsets in extra operands with strides of their own, then for every tap of the window the offset in x, or
-`OUTSIDE`. Offsets are in elements.
+Pixels are numbered through all images: number = (image * height + y) * width + x. The table is kept in scratch. Its
+rows have one i64 per pixel of the chunk: offset in y, offsets in extra operands with strides of their own, then for
+every tap of the window the offset in x, or `OUTSIDE`, which stands for a block of zeros. Offsets are in elements.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import I64, Value
 
 OUTSIDE = -1
-ZERO_BLOCK_BYTES = 64
 ENTRY_BYTES = 8
 
 
@@ -30,41 +28,46 @@ class Window:
 
 
 def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
-    """Scratch that a table of so many pixels takes, block of zeros included."""
-    return ZERO_BLOCK_BYTES + (1 + own_extras + taps) * pixels * ENTRY_BYTES
+    """Memory that a table of so many pixels takes."""
+    return (1 + own_extras + taps) * pixels * ENTRY_BYTES
+
+
+@dataclass(frozen=True)
+class TableMemory:
+    """Where a table lies, the pixels in one of its rows, and a block of zeros."""
+
+    rows: Value
+    capacity: Value
+    zeros: Value
 
 
 class PixelTable:
     """Emits filling and reading of the table.
 
     Operands 0 and 1 are y and x in [N, B, H, W, b]; run-time integers 0 and 1 are the padding above and to the left.
-    `capacity` is the number of pixels in a row. With `inside`, no tap ever falls outside.
+    With `inside`, no tap ever falls outside.
     """
 
     def __init__(
-        self, emitter: Emitter, window: Window, own_operands: Sequence[int], capacity: Value, inside: bool
+        self, emitter: Emitter, window: Window, own_operands: Sequence[int], memory: TableMemory, inside: bool
     ) -> None:
         self._emitter = emitter
         self._window = window
         self._offset_operands = [0, *own_operands]
-        self._capacity = capacity
+        self._memory = memory
         self._inside = inside
-        self.zeros = emitter.scratch
-        self._rows = emitter.offset(emitter.scratch, ZERO_BLOCK_BYTES // ENTRY_BYTES, I64)
-        for word in range(ZERO_BLOCK_BYTES // ENTRY_BYTES):
-            emitter.store(I64(0), emitter.offset(self.zeros, word, I64), ENTRY_BYTES)
 
     def row(self, number: Value | int, pixel: Value) -> Value:
         """Address of the entry of a pixel (counted from the chunk's first)."""
         emitter = self._emitter
-        return emitter.offset(self._rows, emitter.add(emitter.mul(number, self._capacity), pixel), I64)
+        return emitter.offset(self._memory.rows, emitter.add(emitter.mul(number, self._memory.capacity), pixel), I64)
 
     def taps_row(self, pixel: Value) -> Value:
         """Address of the entry of the first tap; `next_tap` leads on from there."""
         return self.row(len(self._offset_operands), pixel)
 
     def next_tap(self, entry: Value) -> Value:
-        return self._emitter.offset(entry, self._capacity, I64)
+        return self._emitter.offset(entry, self._memory.capacity, I64)
 
     def next_pixel(self, entry: Value, count: int = 1) -> Value:
         return self._emitter.offset(entry, count, I64)
@@ -87,7 +90,7 @@ class PixelTable:
         address = emitter.offset(block, offset)
         if self._inside:
             return address
-        return emitter.select(emitter.compare(offset, "<", 0), self.zeros, address)
+        return emitter.select(emitter.compare(offset, "<", 0), self._memory.zeros, address)
 
     def _read(self, entry: Value) -> Value:
         return self._emitter.load(entry, I64, ENTRY_BYTES)

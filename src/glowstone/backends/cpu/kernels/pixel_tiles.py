@@ -1,26 +1,37 @@
 """How the pixels of an output are cut: balanced tiles, chunks of tiles, units of work.
 
 A tile is what one pass over the reduction computes, a chunk is what shares a pixel table, a unit is one chunk for a
-span of weight panels. All follow from extents and the target, and reach the kernel as derived integers.
+span of weight panels. A long reduction is cut in slices, each done for all tiles of the chunk before the next, with
+partial sums in scratch: meanwhile the weights of the next slice arrive. All follow from extents and the target, and reach the kernel as derived integers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import Value
 
 SPAN_BYTES = 128 * 1024
 """Weights of the panels that one unit goes through: they should stay in the second-level cache."""
-CHUNK_BYTES = 192 * 1024
+SLICE_BYTES = 64 * 1024
+"""Weights of one slice of the reduction: this slice and the next, prefetched, should stay there too."""
+CHUNK_BYTES = 256 * 1024
 """Inputs of one chunk, likewise."""
-TABLE_BYTES = 24 * 1024
+TABLE_BYTES = 48 * 1024
 FEWEST_UNITS = 16
 """Spans shrink until a call has so many units (if it has so many panels)."""
 FEWEST_CHUNK_TILES = 8
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What is summed for every output: input blocks, and the weights of one of them in one panel, in bytes."""
+
+    blocks: int
+    block_bytes: int
 
 
 @dataclass(frozen=True)
@@ -39,13 +50,13 @@ class Tiling:
     """Panels of a unit."""
     capacity: int
     """Most pixels in a chunk."""
+    slice: int
+    """Input blocks of a slice of the reduction."""
+    slices: int
 
     @property
     def derived(self) -> tuple[int, ...]:
-        return (self.tiles, self.pixels, self.longer, self.chunk, self.chunks, self.span, self.capacity)
-
-
-DERIVED_COUNT = 7
+        return astuple(self)
 
 
 def smallest_full_tile(most: int) -> int:
@@ -53,25 +64,37 @@ def smallest_full_tile(most: int) -> int:
     return (most + 1) // 2
 
 
-def plan_tiling(pixels: int, most: int, panels: int, panel_bytes: int, pixel_bytes: int, rows: int) -> Tiling:
+def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel_bytes: int, rows: int) -> Tiling:
     """Cut `pixels` output pixels.
 
     Args:
         pixels: all output pixels.
         most: pixels that fit the register tile.
         panels: weight panels.
-        panel_bytes: weights of one panel.
+        reduction: what is summed.
         pixel_bytes: input bytes that one more output pixel touches.
         rows: rows of the pixel table.
     """
     tiles = -(-pixels // most) if pixels >= smallest_full_tile(most) else pixels
     size, longer = divmod(pixels, tiles) if tiles else (0, 0)
     chunk_pixels = min(CHUNK_BYTES // max(pixel_bytes, 1), TABLE_BYTES // (8 * rows))
-    chunk = max(FEWEST_CHUNK_TILES, chunk_pixels // most)
-    chunks = max(1, -(-tiles // chunk))
+    chunks = max(1, -(-tiles // max(FEWEST_CHUNK_TILES, chunk_pixels // most)))
     chunk = -(-tiles // chunks)
-    span = max(1, min(panels, SPAN_BYTES // max(panel_bytes, 1), panels * chunks // FEWEST_UNITS))
-    return Tiling(tiles, size, longer, chunk, chunks, span, chunk * (size + (longer > 0)))
+    panel_bytes = max(1, reduction.blocks * reduction.block_bytes)
+    span = max(1, min(panels, SPAN_BYTES // panel_bytes, panels * chunks // FEWEST_UNITS))
+    slices = max(1, -(-panel_bytes // SLICE_BYTES))
+    slice_blocks = max(1, -(-reduction.blocks // slices))
+    return Tiling(
+        tiles=tiles,
+        pixels=size,
+        longer=longer,
+        chunk=chunk,
+        chunks=chunks,
+        span=span,
+        capacity=chunk * (size + (longer > 0)),
+        slice=slice_blocks,
+        slices=max(1, -(-reduction.blocks // slice_blocks)),
+    )
 
 
 class TilingValues:
@@ -79,9 +102,10 @@ class TilingValues:
 
     def __init__(self, emitter: Emitter) -> None:
         self._emitter = emitter
-        self.tiles, self.pixels, self.longer, self.chunk, self.chunks, self.span, self.capacity = (
-            emitter.derived(number) for number in range(DERIVED_COUNT)
-        )
+        values = {field.name: emitter.derived(number) for number, field in enumerate(fields(Tiling))}
+        self.tiles, self.pixels, self.longer = values["tiles"], values["pixels"], values["longer"]
+        self.chunk, self.chunks, self.span = values["chunk"], values["chunks"], values["span"]
+        self.capacity, self.slice, self.slices = values["capacity"], values["slice"], values["slices"]
 
     def first_pixel(self, tile: Value) -> Value:
         """Number of a tile's first pixel."""
