@@ -13,7 +13,7 @@ def run_python(
     source: str,
     *arguments: str,
     environment: Mapping[str, str] | None = None,
-    cwd: str | os.PathLike[str] | None = None,
+    cwd: Path | None = None,
 ) -> str:
     """Run source code in a fresh interpreter and return its standard output; fail with its standard error."""
     outcome = subprocess.run(
