@@ -227,6 +227,7 @@ class Emitter:
         """Space for `count` elements that lives as long as the call."""
         slot = ir.IRBuilder(self._entry).alloca(ir.ArrayType(kind, count))
         slot.align = align
+        slot.type = POINTER  # llvmlite would type it by its content, which LLVM no longer reads
         return slot
 
     # Vectors
