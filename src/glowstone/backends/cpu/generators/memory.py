@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from llvmlite import ir
 
@@ -31,6 +31,11 @@ class InnerOperand:
     def is_maskable(self) -> bool:
         """Whether `mask` may be given: no lane outside it touches memory."""
         return self.inner is not InnerStride.ANY and self.element.size in MASKABLE_BYTES
+
+    def moved(self, offset: Value) -> InnerOperand:
+        """The operand so many elements further on."""
+        pointer = self.emitter.offset(self.pointer, offset, storage_type(self.element))
+        return replace(self, pointer=pointer)
 
     def load(self, index: Value, lanes: int, mask: Value | None = None) -> Value:
         """Elements `index` to `index + lanes - 1` of the run; lanes outside the mask hold anything."""

@@ -1,0 +1,140 @@
+"""The inner part of matrix products: one tile of sums over the whole depth, then its epilogue.
+
+Sums leave the registers through a small buffer on the stack, from which one loop applies the epilogue and stores rows:
+so every number of rows has its own loop over the depth, but all share one copy of the epilogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.generators.memory import InnerOperand
+from glowstone.backends.cpu.ir_types import F32, Value
+from glowstone.backends.cpu.product_tile import ProductTile
+from glowstone.backends.cpu.vector_math import emit_expression
+from glowstone.scalar import Expression
+
+SUMS_IN_FLIGHT = 8
+"""Independent accumulators that hide the latency of multiply-add: with few rows, the depth is split among more sums."""
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True)
+class LeftRows:
+    """Rows of the left matrix: the first element, and strides in elements."""
+
+    pointer: Value
+    row_stride: Value
+    depth_stride: Value | int
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Columns of the right matrix, side by side; `depth_stride` elements from one position of the depth to the next."""
+
+    pointer: Value
+    depth_stride: Value | int
+
+
+@dataclass(frozen=True)
+class Results:
+    """Result and extra operands at the first row and column of a tile, and how many columns are there."""
+
+    operands: Sequence[InnerOperand]
+    row_strides: Sequence[Value]
+    columns: Value
+
+
+class ProductEmitter:
+    """Emits tiles of one kernel."""
+
+    def __init__(self, emitter: Emitter, tile: ProductTile, epilogue: Expression | None) -> None:
+        self._emitter = emitter
+        self._tile = tile
+        self._epilogue = epilogue
+        self._sums = emitter.stack(F32, tile.rows * tile.panel)
+
+    def emit_rows(self, left: LeftRows, panel: Panel, depth: Value, results: Results, rows: Value) -> None:
+        """All tiles of `rows` rows in one panel of columns."""
+        emitter, tile = self._emitter, self._tile
+        mask = emitter.first_lanes(results.columns, tile.panel)
+        with emitter.for_range(0, rows, tile.rows) as loop:
+            here = emitter.minimum(tile.rows, emitter.sub(rows, loop.index))
+            pointer = emitter.strided(left.pointer, F32, (loop.index, left.row_stride))
+            tile_left = LeftRows(pointer, left.row_stride, left.depth_stride)
+            for count in range(tile.rows, 0, -1):
+                with emitter.if_true(emitter.compare(here, "==", count)):
+                    self._emit_sums(tile_left, panel, depth, count)
+            with emitter.for_range(0, here) as row:
+                self._finish_row(results, row.index, emitter.add(loop.index, row.index), mask)
+
+    def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int) -> None:
+        """The sums of so many rows, into the buffer."""
+        emitter, tile = self._emitter, self._tile
+        splits = max(1, SUMS_IN_FLIGHT // (rows * tile.vectors))
+        pointers = [emitter.strided(left.pointer, F32, (row, left.row_stride)) for row in range(rows)]
+        zero = emitter.zeros(tile.lanes)
+        sums = [zero] * (splits * rows * tile.vectors)
+        whole = emitter.mul(emitter.div(depth, splits), splits) if splits > 1 else depth
+        with emitter.for_range(0, whole, splits, carried=sums) as loop:
+            current = list(loop.values)
+            for split in range(splits):
+                part = slice(split * rows * tile.vectors, (split + 1) * rows * tile.vectors)
+                place = emitter.add(loop.index, split) if split else loop.index
+                current[part] = self._step(pointers, left.depth_stride, panel, place, current[part])
+            loop.carry(current)
+        totals = _add_splits(emitter, loop.results, splits)
+        if splits > 1:
+            with emitter.for_range(whole, depth, carried=totals) as rest:
+                rest.carry(self._step(pointers, left.depth_stride, panel, rest.index, rest.values))
+            totals = rest.results
+        for number, total in enumerate(totals):
+            emitter.store_floats(total, emitter.offset(self._sums, number * tile.lanes))
+
+    def _step(
+        self, pointers: Sequence[Value], stride: Value | int, panel: Panel, place: Value, sums: Sequence[Value]
+    ) -> list[Value]:
+        """One position of the depth: every row's element times the panel's vectors."""
+        emitter, tile = self._emitter, self._tile
+        line = emitter.strided(panel.pointer, F32, (place, panel.depth_stride))
+        columns = [
+            emitter.load_floats(emitter.offset(line, vector * tile.lanes), tile.lanes) for vector in range(tile.vectors)
+        ]
+        offset = emitter.mul(place, stride)
+        following = []
+        for row, pointer in enumerate(pointers):
+            single = emitter.load(emitter.offset(pointer, offset), F32, FLOAT_BYTES)
+            element = emitter.splat(single, tile.lanes)
+            for vector, column in enumerate(columns):
+                following.append(emitter.multiply_add(element, column, sums[row * tile.vectors + vector]))
+        return following
+
+    def _finish_row(self, results: Results, row: Value, place: Value, mask: Value) -> None:
+        """Epilogue and store of one row of the buffer; `place` counts rows from the first of `results`."""
+        emitter, panel = self._emitter, self._tile.panel
+        value = emitter.load_floats(emitter.strided(self._sums, F32, (row, panel)), panel)
+        y, *extras = (
+            operand.moved(emitter.mul(place, stride))
+            for operand, stride in zip(results.operands, results.row_strides, strict=True)
+        )
+        start = emitter.i64(0)
+        if self._epilogue is not None:
+            inputs = [value, *(extra.load(start, panel, mask) for extra in extras)]
+            value = emit_expression(emitter, self._epilogue, inputs, panel)
+        with emitter.if_else(emitter.compare(results.columns, ">=", panel)) as (then, otherwise):
+            with then:
+                y.store(value, start, panel)
+            with otherwise:
+                y.store(value, start, panel, mask)
+
+
+def _add_splits(emitter: Emitter, sums: Sequence[Value], splits: int) -> list[Value]:
+    """Sums over the parts of the depth, pairwise."""
+    size = len(sums) // splits
+    parts = [list(sums[split * size : (split + 1) * size]) for split in range(splits)]
+    while len(parts) > 1:
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [[emitter.builder.fadd(x, y) for x, y in zip(*pair, strict=True)] for pair in pairs]
+    return parts[0]
