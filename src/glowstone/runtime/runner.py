@@ -6,7 +6,7 @@ immutable and shared; a `Runner` is one call in flight and belongs to one Python
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -24,6 +24,7 @@ from glowstone.backends.cpu.native.layout import (
 from glowstone.errors import ExecutionError
 from glowstone.lir.table import (
     COST,
+    HEADER_WORDS,
     KERNEL,
     KIND,
     SCRATCH,
@@ -32,7 +33,6 @@ from glowstone.lir.table import (
     STATUS_UNIT,
     STATUS_VALUE,
     STATUS_WORDS,
-    WORDS,
     Record,
     StatusCode,
     Words,
@@ -47,6 +47,15 @@ SHARED_COST_NANOSECONDS = 200_000
 Describe = Callable[[int], str]
 """Gives the name of an instruction by its number."""
 
+_LEAST_WORDS = {
+    Record.END: 2,
+    Record.CALL: HEADER_WORDS,
+    Record.LOOP: 5,
+    Record.NEXT: 3,
+    Record.BRANCH: 5,
+    Record.JUMP: 3,
+}
+"""Length of each kind of record without its variable part."""
 _MESSAGES = {StatusCode.INDEX_OUT_OF_RANGE: "an index is out of range"}
 
 
@@ -72,24 +81,40 @@ def prepare(words: Words, kernels: Sequence[int], base_count: int, keep_alive: o
     """Check a table and sum it up.
 
     Raises:
-        ValueError: a record has an unknown kind or a kernel index without a kernel.
+        ValueError: a record has an unknown kind or length, or names a kernel that is not there.
     """
     table = np.ascontiguousarray(words, "<i8")
-    scratch = cost = position = 0
+    scratch = cost = 0
     has_loops = False
-    while position < len(table):
-        kind = table[position + KIND]
-        if kind == Record.CALL:
-            if not 0 <= table[position + KERNEL] < len(kernels):
-                raise ValueError(f"record at word {position} calls kernel {table[position + KERNEL]} of {len(kernels)}")
-            scratch = max(scratch, int(table[position + SCRATCH]))
-            cost += int(table[position + COST])
-        elif kind not in tuple(Record):
-            raise ValueError(f"record at word {position} has kind {kind}")
-        has_loops = has_loops or kind == Record.LOOP
-        position += int(table[position + WORDS])
+    for position, record in _records(table):
+        if record[KIND] == Record.CALL:
+            if not 0 <= record[KERNEL] < len(kernels):
+                raise ValueError(f"record at word {position} calls kernel {record[KERNEL]} of {len(kernels)}")
+            scratch = max(scratch, record[SCRATCH])
+            cost += record[COST]
+        has_loops = has_loops or record[KIND] == Record.LOOP
     addresses = np.array(kernels, np.int64)
     return PreparedTable(table, addresses, base_count, scratch, cost, has_loops, keep_alive)
+
+
+def _records(table: Words) -> Iterator[tuple[int, list[int]]]:
+    """Position and words of every record.
+
+    Raises:
+        ValueError: the records do not fill the table, or it does not close with END.
+    """
+    words = table.tolist()
+    position, kind = 0, None
+    while position < len(words):
+        kind, length = [*words[position : position + 2], 0][:2]
+        if kind not in _LEAST_WORDS:
+            raise ValueError(f"record at word {position} has kind {kind}")
+        if length < _LEAST_WORDS[kind] or position + length > len(words):
+            raise ValueError(f"record at word {position} has length {length}")
+        yield position, words[position : position + length]
+        position += length
+    if kind != Record.END:
+        raise ValueError("the table does not close with an END record")
 
 
 class Runner:
