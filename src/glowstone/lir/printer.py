@@ -87,8 +87,8 @@ def _print_data(buffer: Buffer) -> str:
     if buffer.data is None or buffer.bytes > MAX_SPLAT_BYTES:
         return ""
     data = np.ascontiguousarray(buffer.data).tobytes()
-    first = data[: buffer.element.size]
-    if data and data == first * buffer.size:
+    first = data[: buffer.element.size] or bytes(buffer.element.size)
+    if data == first * buffer.size:
         return f" = splat {first.hex()}"
     return f" = hex {data.hex()}" if len(data) <= MAX_PRINTED_BYTES else ""
 
