@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from helpers.native import A, Table, code, kernels, rotated, rotations
 from helpers.processes import run_python
 
-from glowstone.backends.cpu.native.layout import PoolField
+from glowstone.backends.cpu.native.layout import WORD_BYTES, PoolField
 
 ENVIRONMENT = {"PYTHONPATH": str(Path(helpers.__file__).parent.parent)}
 INSTRUCTIONS = 2_000
