@@ -13,11 +13,14 @@ from glowstone.graph.operator import (
     as_tuple,
     operator,
 )
+from glowstone.graph.parser import parse_graph
+from glowstone.graph.printer import GRAPH_TEXT_VERSION, named_tensors, print_graph
 from glowstone.graph.rewriter import apply_patterns, rewrite
 from glowstone.graph.tensor import Tensor
 from glowstone.graph.verifier import verify_graph
 
 __all__ = [
+    "GRAPH_TEXT_VERSION",
     "KNOWN_ELEMENTS_LIMIT",
     "OPERATORS",
     "Builder",
@@ -33,7 +36,10 @@ __all__ = [
     "apply_patterns",
     "as_tuple",
     "evaluate_graph",
+    "named_tensors",
     "operator",
+    "parse_graph",
+    "print_graph",
     "rebuild",
     "rewrite",
     "verify_graph",

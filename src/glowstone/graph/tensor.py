@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ class Tensor:
     nothing here touches more than its distinct elements.
     """
 
-    __slots__ = ("array", "element")
+    __slots__ = ("_digest", "array", "element")
 
     def __init__(self, array: Array, element: ElementType | None = None) -> None:
         self.element = element or ElementType.from_dtype(array.dtype)
         view = array.view()
         view.flags.writeable = False
         self.array = view
+        self._digest: str | None = None
 
     @property
     def type(self) -> TensorType:
@@ -38,6 +40,16 @@ class Tensor:
         return self.array.size > 0 and all(
             stride == 0 or extent == 1 for stride, extent in zip(self.array.strides, self.array.shape, strict=True)
         )
+
+    @property
+    def digest(self) -> str:
+        """A name made from the content: SHA-256 over type, distinct elements and how they repeat, in hexadecimal."""
+        if self._digest is None:
+            distinct = np.ascontiguousarray(self._distinct())
+            content = hashlib.sha256(f"{self.type} {list(distinct.shape)}\n".encode())
+            content.update(distinct.astype(distinct.dtype.newbyteorder("<"), copy=False).data)
+            self._digest = content.hexdigest()
+        return self._digest
 
     def _distinct(self) -> Array:
         """The array with every stride-0 axis cut to one element."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from glowstone.errors import GlowstoneError
+from glowstone.types import TensorType, parse_type
 
 Result = TypeVar("Result")
 
@@ -15,11 +16,12 @@ _BLANK = re.compile(r"(?:\s|#[^\n]*)*")
 _WORD = re.compile(r"[-+.\w]+")
 _INTEGERS = re.compile(r"-?\d+(?:\s*,\s*-?\d+)*")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_TYPE = re.compile(r"\w+\[[\d,]*\](?:\{c\d+\})?")
 _NAME = re.compile(r'[^\s"\[\](){},:=+#]+')
 
 
 class ParseError(GlowstoneError, ValueError):
-    """Text that is not a program. The message begins with line and column, counted from 1."""
+    """Text that is not of the form. The message begins with line and column, counted from 1."""
 
 
 class Scanner:
@@ -84,6 +86,10 @@ class Scanner:
         """A string in double quotes, escaped as in JSON."""
         return self.convert(self._match(_STRING, "a string"), _unquote)
 
+    def tensor_type(self) -> TensorType:
+        """A tensor type as `str` prints it."""
+        return self.convert(self._match(_TYPE, "a tensor type"), parse_type)
+
     def balanced(self) -> str:
         """Everything up to a separator or closing bracket that belongs to an outer level."""
         self._token = end = self._position
@@ -102,11 +108,11 @@ class Scanner:
         """`function(text)`, its complaint placed at the token read last.
 
         Raises:
-            ParseError: the function raised ValueError, TypeError or KeyError.
+            ParseError: the function raised ValueError, TypeError, KeyError or OverflowError.
         """
         try:
             return function(text)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
             raise self.error(f"{error}") from error
 
     def _match(self, pattern: re.Pattern[str], what: str) -> str:

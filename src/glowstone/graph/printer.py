@@ -1,0 +1,122 @@
+"""The text form of graphs.
+
+    glowstone.graph 1 "main"
+    input %x: f32[1,3,48,320] ("n", 3, 48, "w")
+    %0 = Constant{tensor=f32[8,3,3,3]{sha256 5b2ed63e0dcbbb9f}}() : f32[8,3,3,3] "weights"
+    %1 = Conv{pads=(1, 1, 1, 1)}(%x, %0) : f32[1,8,48,320] "conv"
+    %2 = Constant{tensor=f32[]{6.0}}() : f32[]
+    %3 = Clip(%1, _, %2) : f32[1,8,48,320] "clip"
+    output y = %3 ("n", 8, 48, "w")
+
+Inputs go by their names, results by numbers in the order of `Graph.nodes`. Fields at their defaults are left out; `_`
+is an operand left out; behind the types stand the ONNX names. Dimensions of inputs and outputs follow where they are
+not the extents. A constant is printed with its elements if it is small, as one element if that stands for all, else
+with the beginning of the digest of its content.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from glowstone.graph.graph import Dimension, Graph, Node, Value
+from glowstone.graph.operator import Operator
+from glowstone.graph.tensor import Tensor
+from glowstone.text import Printers, print_value, quote_name
+from glowstone.types import ElementType
+
+GRAPH_TEXT_VERSION = 1
+HEADER = "glowstone.graph"
+LEFT_OUT = "_"
+MAX_PRINTED_ELEMENTS = 32
+"""Larger constants are printed as a digest."""
+DIGEST_DIGITS = 16
+"""How much of a digest is printed."""
+
+_Names = dict[Value, str]
+
+
+def print_graph(graph: Graph) -> str:
+    """The graph as text; `parse_graph` reads it back, with the data of large constants given beside it."""
+    names: _Names = {value: f"%{_input_name(value.name)}" for value in graph.inputs}
+    lines = [f"{HEADER} {GRAPH_TEXT_VERSION}" + (f" {json.dumps(graph.name)}" if graph.name else "")]
+    for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
+        lines.append(f"input {names[value]}: {value.type}" + _print_dimensions(value, dimensions))
+    for node in graph.nodes:
+        for result in node.results:
+            names[result] = f"%{len(names) - len(graph.inputs)}"
+        lines.append(_print_node(node, names))
+    for name, value, dimensions in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True):
+        lines.append(f"output {quote_name(name)} = {names[value]}" + _print_dimensions(value, dimensions))
+    return "\n".join(lines) + "\n"
+
+
+def print_operator(operator: Operator) -> str:
+    """Name and fields of an operator, but for fields at their defaults."""
+    fields = []
+    for field in dataclasses.fields(operator):
+        text = print_value(getattr(operator, field.name), _PRINTERS)
+        # by text, which tells 0.0, -0.0, 0 and False apart
+        if field.default is dataclasses.MISSING or text != print_value(field.default, _PRINTERS):
+            fields.append(f"{field.name}={text}")
+    return operator.name + (f"{{{', '.join(fields)}}}" if fields else "")
+
+
+def print_tensor(tensor: Tensor) -> str:
+    """Type and content of a constant."""
+    return f"{tensor.type}{{{_print_content(tensor)}}}"
+
+
+def named_tensors(graph: Graph) -> dict[str, Tensor]:
+    """The constants that `print_graph` does not write out, by printed digest: what `parse_graph` needs beside it."""
+    return {
+        value.digest[:DIGEST_DIGITS]: value
+        for node in graph.nodes
+        for value in node.operator.attributes().values()
+        if isinstance(value, Tensor) and _is_named(value)
+    }
+
+
+def _print_node(node: Node, names: _Names) -> str:
+    results = ", ".join(names[result] for result in node.results)
+    operands = ", ".join(LEFT_OUT if operand is None else names[operand] for operand in node.operands)
+    types = ", ".join(str(result.type) for result in node.results)
+    origin = "".join(f" {json.dumps(name)}" for name in node.names)
+    return f"{results} = {print_operator(node.operator)}({operands}) : {types}{origin}"
+
+
+def _input_name(name: str) -> str:
+    """A bare number is a result, so an input of such a name is quoted."""
+    return json.dumps(name) if name.isdecimal() else quote_name(name)
+
+
+def _print_dimensions(value: Value, dimensions: tuple[Dimension, ...]) -> str:
+    return "" if dimensions == value.shape else f" {print_value(dimensions)}"
+
+
+def _is_named(tensor: Tensor) -> bool:
+    return tensor.array.size > MAX_PRINTED_ELEMENTS and not tensor.is_splat
+
+
+def _print_content(tensor: Tensor) -> str:
+    if _is_named(tensor):
+        return f"sha256 {tensor.digest[:DIGEST_DIGITS]}"
+    if tensor.is_splat and tensor.array.size > 1:
+        return f"splat {_print_elements(tensor.array.reshape(-1)[:1], tensor.element)}"
+    return _print_elements(tensor.array.reshape(-1), tensor.element)
+
+
+def _print_elements(flat: np.ndarray[Any, np.dtype[Any]], element: ElementType) -> str:
+    """Numbers, or hexadecimal bytes where numbers do not say it all: bf16, and NaN with a payload."""
+    numbers = flat.tolist()
+    plain = np.array([math.nan if number != number else number for number in numbers], flat.dtype)
+    if not numbers or (element is not ElementType.BF16 and plain.tobytes() == flat.tobytes()):
+        return ", ".join(map(str, numbers))
+    return f"hex {flat.astype(flat.dtype.newbyteorder('<')).tobytes().hex()}"
+
+
+_PRINTERS: Printers = {Tensor: print_tensor, Operator: print_operator}
