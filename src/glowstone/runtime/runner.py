@@ -130,6 +130,7 @@ class Runner:
         self._table = table
         self._describe = describe
         self._helpers = threads - 1 if table.cost >= SHARED_COST_NANOSECONDS else 0
+        self._entry = code.run_shared if self._helpers else code.run
         participants = self._helpers + 1
         self._words = _aligned_words(RUN_WORDS)
         self.bases = _aligned_words(table.base_count)
@@ -166,18 +167,21 @@ class Runner:
         try:
             if self._helpers:
                 self._code.ensure_helpers(self._helpers)
-                function = self._code.run_shared
-            else:
-                function = self._code.run
-            result = function(self._address)
-            while result == Result.PAUSED:  # here Python handles signals
-                result = function(self._address)
+            result = self._entry(self._address)
+            if result:
+                result = self._resume(result)
         except BaseException:
             self._words[RunField.POSITION] = 0
             self._words[RunField.SPENT] = 0
             raise
         if result:
             self._raise(Result(result))
+
+    def _resume(self, result: int) -> int:
+        """Go on until the run ends. Python handles signals in between."""
+        while result == Result.PAUSED:
+            result = self._entry(self._address)
+        return result
 
     def _raise(self, result: Result) -> NoReturn:
         assert result is Result.FAILED, f"native run gave {result.name}"
