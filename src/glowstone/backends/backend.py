@@ -1,15 +1,18 @@
-"""What a backend is: which operators are legal, how an instruction becomes a kernel call, and kernels that can be called.
+"""What a backend is: graph passes of its own, generation rules, and how an instruction becomes a kernel call.
 
-In: a program. Out: `KernelCall`s for the table, and a `KernelLibrary` with the kernels they name.
+In: a legal graph, then instructions. Out: a graph laid out for the backend, `KernelCall`s for the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from glowstone.lir.instruction import Instruction
+from glowstone.graph import Graph, Node
+from glowstone.irgen import RuleTable, find_rule
+from glowstone.lir import Instruction
 from glowstone.lir.table import KernelCall
+from glowstone.ops import Constant, Fused
 
 
 class KernelPlanner(Protocol):
@@ -23,8 +26,27 @@ class KernelPlanner(Protocol):
         """
 
 
-class KernelLibrary(Protocol):
-    """Kernels by key, ready to be called."""
+class Backend(Protocol):
+    """One kind of device."""
 
-    def index_of(self, keys: Sequence[object]) -> list[int]:
-        """Kernel indices of the keys; builds those that are missing."""
+    @property
+    def name(self) -> str:
+        """The word that `glowstone.compile(backend=...)` takes."""
+
+    @property
+    def rules(self) -> RuleTable:
+        """Generation rules by operator class; an operator with one is legal."""
+
+    @property
+    def planner(self) -> KernelPlanner:
+        """How instructions become calls."""
+
+    def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
+        """Passes over the legal graph: fusion, layout, packing."""
+
+
+def is_legal(backend: Backend, node: Node) -> bool:
+    """Whether the backend generates the node as it is."""
+    operator = node.operator.anchor if isinstance(node.operator, Fused) else node.operator
+    needs_no_code = isinstance(operator, Constant) or all(value.known is not None for value in node.results)
+    return needs_no_code or find_rule(backend.rules, type(operator)) is not None

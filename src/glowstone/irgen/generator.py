@@ -143,8 +143,17 @@ class Generator:
         return view
 
     def emit(self, operation: Operation, *views: View, integers: Sequence[int] = ()) -> None:
-        """Append an instruction. Operands: outputs first."""
-        self.program.body.append(Instruction(operation, views, tuple(integers), self._names))
+        """Append an instruction. Operands: outputs first. Inputs whose strides the operation refuses are copied."""
+        operands = tuple(self._acceptable(operation, index, view) for index, view in enumerate(views))
+        self.program.body.append(Instruction(operation, operands, tuple(integers), self._names))
+
+    def _acceptable(self, operation: Operation, index: int, view: View) -> View:
+        if operation.accepts(index, view):
+            return view
+        assert not operation.accesses[index].writes, f"{operation.name} cannot write {view}"
+        copied = self.new(TensorType(view.element, view.shape))
+        self.program.body.append(Instruction(Copy(), (copied, view), (), self._names))
+        return copied
 
     def reshaped(self, view: View, shape: Shape) -> View:
         """The view under another shape; copied first where its strides do not allow that."""

@@ -21,13 +21,14 @@ LARGEST_EXTENT = 2**40
 
 @operator
 class Constant(Operator):
-    """A tensor known at compile time. ONNX Constant-13 and initializers."""
+    """A tensor known at compile time, in any layout; the array is logical. ONNX Constant-13 and initializers."""
 
     onnx = "Constant-13"
     tensor: Tensor
+    channel_block: int | None = None
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
-        return (self.tensor.type,)
+        return (self.tensor.type.with_channel_block(self.channel_block),)
 
     def reference(self, *operands: Any) -> Array:
         return self.tensor.array

@@ -14,7 +14,7 @@ from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import ALL, BOOLS, FLOATS, NUMBERS, SIGNED
 from glowstone.scalar import Expression, Input, Literal, apply
-from glowstone.types import ElementType, TensorType, broadcast_shapes
+from glowstone.types import CHANNEL_AXIS, ElementType, Shape, TensorType, broadcast_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -46,7 +46,7 @@ class Elementwise(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         expression = self.scalar_expression(tuple(operand.element for operand in operands))
         shape = broadcast_shapes(*(operand.shape for operand in operands))
-        return (TensorType(expression.element, shape, _common_block(operands)),)
+        return (TensorType(expression.element, shape, _common_block(operands, shape)),)
 
     def reference(self, *operands: Array) -> Array:
         elements = tuple(ElementType.from_dtype(np.asarray(operand).dtype) for operand in operands)
@@ -65,13 +65,26 @@ def _scalar_expression(operator: Elementwise, elements: tuple[ElementType, ...])
         ) from error
 
 
-def _common_block(operands: Sequence[Value]) -> int | None:
-    blocks = {operand.type.channel_block for operand in operands if operand.type.size != 1}
-    if len(blocks) > 1:
-        raise ShapeError("operands have different layouts", found=[str(operand.type) for operand in operands])
-    if blocks:
-        return blocks.pop()
-    return next((operand.type.channel_block for operand in operands if operand.type.channel_block), None)
+def _common_block(operands: Sequence[Value], shape: Shape) -> int | None:
+    """The layout of the result: the operands' own, which must agree but for plain single elements."""
+    block = next((operand.type.channel_block for operand in operands if operand.type.channel_block), None)
+    for operand in operands:
+        check_layout(operand.type, shape, block)
+    return block
+
+
+def check_layout(operand: TensorType, shape: Shape, block: int | None) -> None:
+    """Check an operand of an elementwise computation whose result has this shape and layout.
+
+    Raises:
+        ShapeError: another layout (a plain single element goes with any), or blocked channels that would broadcast.
+    """
+    if operand.channel_block is None and (block is None or operand.size == 1):
+        return
+    if operand.channel_block != block or operand.rank != len(shape):
+        raise ShapeError("operands have different layouts", expected=f"channel block {block}", found=str(operand))
+    if operand.shape[CHANNEL_AXIS] != shape[CHANNEL_AXIS]:
+        raise ShapeError("channels inside blocks cannot broadcast", expected=list(shape), found=str(operand))
 
 
 class Unary(Elementwise):

@@ -10,6 +10,7 @@ from glowstone import scalar
 from glowstone.errors import ShapeError
 from glowstone.graph import Operand, Operator, Value, operator
 from glowstone.ops.element_sets import ALL
+from glowstone.ops.elementwise import check_layout
 from glowstone.ops.linear import MatMul
 from glowstone.scalar import Expression, Input
 from glowstone.types import ElementType, TensorType, broadcast_shapes
@@ -38,8 +39,7 @@ class Fused(Operator):
                     expected=list(result.shape),
                     found=list(extra.shape),
                 )
-            if extra.type.size != 1 and extra.type.channel_block != result.channel_block:
-                raise ShapeError("an epilogue operand has another layout", expected=str(result), found=str(extra.type))
+            check_layout(extra.type, result.shape, result.channel_block)
         return (result.with_element(self.epilogue.element),)
 
     def reference(self, *operands: Any) -> Array:

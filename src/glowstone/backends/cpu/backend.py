@@ -1,0 +1,33 @@
+"""The CPU backend: machine code from LLVM for a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from glowstone.backends.backend import KernelPlanner
+from glowstone.backends.cpu.irgen_rules import CPU_RULES
+from glowstone.backends.cpu.kernel_family import CpuPlanner
+from glowstone.backends.cpu.passes.pipeline import backend_passes
+from glowstone.backends.cpu.target import Target
+from glowstone.graph import Graph
+from glowstone.irgen import RuleTable
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """See `Backend`."""
+
+    target: Target
+    name: str = "cpu"
+
+    @property
+    def rules(self) -> RuleTable:
+        return CPU_RULES
+
+    @property
+    def planner(self) -> KernelPlanner:
+        return CpuPlanner(self.target)
+
+    def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
+        return backend_passes(self.target)

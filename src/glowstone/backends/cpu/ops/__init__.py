@@ -1,0 +1,7 @@
+"""Graph operators that only this backend has: layout changes, convolutions on blocked data, packed matrix products."""
+
+from glowstone.backends.cpu.ops.convolution import BlockedConv, DepthwiseConv, StemConv
+from glowstone.backends.cpu.ops.layout import FromBlocked, ToBlocked
+from glowstone.backends.cpu.ops.linear import PackedMatMul
+
+__all__ = ["BlockedConv", "DepthwiseConv", "FromBlocked", "PackedMatMul", "StemConv", "ToBlocked"]

@@ -1,0 +1,1 @@
+"""Graph passes of this backend: fusion, layout, packing. The order stands in `pipeline.py`."""

@@ -1,0 +1,22 @@
+"""The order of this backend's graph passes, with the reason for each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glowstone.backends.cpu.passes.assign_layouts import AssignLayouts
+from glowstone.backends.cpu.passes.fuse_elementwise import fuse_elementwise
+from glowstone.backends.cpu.passes.fuse_epilogues import fuse_epilogues
+from glowstone.backends.cpu.passes.pack_weights import PackWeights
+from glowstone.backends.cpu.target import Target
+from glowstone.graph import Graph
+
+
+def backend_passes(target: Target) -> tuple[Callable[[Graph], bool], ...]:
+    """The passes for a target."""
+    return (
+        fuse_elementwise,  # first: a diamond such as x * sigmoid(x) must be one node to become one epilogue
+        fuse_epilogues,  # while anchors are still plain operators
+        AssignLayouts(target),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
+        PackWeights(target),  # last: packed weights say nothing to the passes above
+    )

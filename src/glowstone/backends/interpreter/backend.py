@@ -1,0 +1,29 @@
+"""The interpreter as a backend: plain operators, no fusion, NumPy for every instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from glowstone.backends.backend import KernelPlanner
+from glowstone.backends.interpreter.planner import InterpreterPlanner
+from glowstone.graph import Graph
+from glowstone.irgen import RULES, RuleTable
+
+
+@dataclass(frozen=True)
+class InterpreterBackend:
+    """See `Backend`."""
+
+    name: str = "interpreter"
+
+    @property
+    def rules(self) -> RuleTable:
+        return RULES
+
+    @property
+    def planner(self) -> KernelPlanner:
+        return InterpreterPlanner()
+
+    def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
+        return ()

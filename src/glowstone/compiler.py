@@ -1,0 +1,182 @@
+"""The straight line: from an imported graph to a template, and from a template to the plan of one shape.
+
+    source graph -> canonical -> legal -> laid out        `compile_template`, once per model (or per failed guard)
+    template at a shape -> program -> planned -> encoded  `plan_shape`, once per shape
+
+In: a `Graph` from the importer. Out: `Template`, then `Plan`s that all share the template's constants.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from glowstone.backends.backend import Backend, is_legal
+from glowstone.graph import Graph, Node, print_graph, rebuild, verify_graph
+from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
+from glowstone.irgen import ConstantPool, Generator
+from glowstone.lir import Instruction, Program
+from glowstone.lir.printer import print_program
+from glowstone.lir.table import KernelCall, TableEntry, Words, encode
+from glowstone.lir.verifier import verify_program
+from glowstone.lir_passes.pipeline import LIR_PASSES
+from glowstone.lowering import check_legal, decompose
+from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
+from glowstone.options import Options
+from glowstone.support.pass_manager import Dump, PassManager
+from glowstone.types import Shape
+
+logger = logging.getLogger("glowstone")
+
+NUMERICS = ("relaxed", "strict")
+
+
+@dataclass
+class Settings:
+    """What decides how a model is compiled, besides the model and its shapes; and where time goes."""
+
+    backend: Backend
+    numerics: str = "relaxed"
+    options: Options = field(default_factory=Options)
+    memory_limit: int | None = None
+    stages: dict[str, float] = field(default_factory=dict)
+    """Seconds by stage, added up over all compilations of the model."""
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        start = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - start
+        self.stages[name] = self.stages.get(name, 0.0) + seconds
+        logger.debug("%s: %.1f ms", name, 1000 * seconds)
+
+    @property
+    def skipped(self) -> frozenset[str]:
+        """Names of passes to leave out."""
+        skipped = frozenset(self.options.skip_passes)
+        return skipped | RELAXED_ONLY if self.numerics == "strict" else skipped
+
+
+@dataclass(eq=False)
+class Template:
+    """A model compiled at a reference shape, up to the last graph pass. Immutable after `plan_shape` at that shape."""
+
+    graph: Graph
+    constants: ConstantPool
+
+
+@dataclass(eq=False)
+class Plan:
+    """A template at one shape, ready to encode: the program, where everything lies, and what the backend calls."""
+
+    program: Program
+    memory: MemoryPlan
+    addresses: AddressMap
+    instructions: list[Instruction]
+    calls: list[KernelCall]
+
+    def encode(self, kernels: Mapping[object, int]) -> Words:
+        """The table of calls, given the index of every kernel key."""
+        entries = [
+            TableEntry(instruction, call, kernels[call.key])
+            for instruction, call in zip(self.instructions, self.calls, strict=True)
+        ]
+        return encode(entries, self.addresses.addresses)
+
+    @property
+    def keys(self) -> list[object]:
+        """The distinct kernel keys, in order of first use."""
+        return list(dict.fromkeys(call.key for call in self.calls))
+
+
+def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Settings) -> Template:
+    """Run every graph stage at the reference shape. The source graph is left as it is.
+
+    Raises:
+        GlowstoneError: the model cannot have these shapes, or the backend cannot run it.
+    """
+    backend = settings.backend
+    with settings.stage("import"):
+        graph = rebuild(source, shapes)
+    manager = _graph_manager(settings)
+    with settings.stage("graph passes"):
+        manager.run(graph, CANONICAL)
+    with settings.stage("lowering"):
+        manager.run(graph, [_lower])
+        check_legal(graph, lambda node: is_legal(backend, node), backend.name)
+        manager.run(graph, LOWERED)
+    with settings.stage("backend passes"):
+        manager.run(graph, backend.graph_passes())
+    return Template(graph, ConstantPool())
+
+
+def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings: Settings) -> Plan:
+    """From the template to a plan of one shape: infer again, schedule and generate, optimize, place in memory.
+
+    Raises:
+        GlowstoneError: an operator of the template refuses the shape (a guard of the template fails), or planned memory
+            is above the limit.
+    """
+    with settings.stage("specialize"):
+        graph = template.graph if shapes is None else rebuild(template.graph, shapes)
+    with settings.stage("generate"):
+        program = Generator(graph, settings.backend.rules, template.constants).run()
+    with settings.stage("low-level passes"):
+        _program_manager(settings).run(program, LIR_PASSES)
+    with settings.stage("memory"):
+        memory = plan_memory(program, limit=settings.memory_limit)
+        if settings.options.check:
+            check_plan(program, memory)
+        addresses = assign_addresses(program, memory, template.constants.offsets())
+    with settings.stage("select kernels"):
+        instructions = list(program.instructions())
+        calls = [settings.backend.planner.plan(instruction) for instruction in instructions]
+    return Plan(program, memory, addresses, instructions, calls)
+
+
+def _lower(graph: Graph) -> bool:
+    """Decompose everything that has a decomposition: what is left is primitive."""
+    return decompose(graph, _is_primitive)
+
+
+def _is_primitive(node: Node) -> bool:
+    return not node.operands
+
+
+def _graph_manager(settings: Settings) -> PassManager[Graph]:
+    return PassManager(
+        "graph",
+        verify=verify_graph,
+        print=print_graph,
+        checked=settings.options.check,
+        dump=_dump(settings.options.dump, "graph"),
+        skip=settings.skipped,
+    )
+
+
+def _program_manager(settings: Settings) -> PassManager[Program]:
+    return PassManager(
+        "program",
+        verify=verify_program,
+        print=print_program,
+        checked=settings.options.check,
+        dump=_dump(settings.options.dump, "program"),
+        skip=settings.skipped,
+    )
+
+
+def _dump(folder: Path | None, kind: str) -> Dump | None:
+    """Writes the text after every pass that changed something into a numbered file."""
+    if folder is None:
+        return None
+
+    def write(number: int, name: str, text: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{kind}_{number:02}_{name}.ir").write_text(text, encoding="utf-8")
+
+    return write
