@@ -10,7 +10,7 @@ TEST := .environments/test
 LINT := .environments/lint
 FIGURES := .environments/figures
 
-CHECKS = $(1)/bin/ruff check . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
+CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
 .PHONY: help demo test lint figures clean
 

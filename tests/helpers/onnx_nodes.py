@@ -1,0 +1,137 @@
+"""Models of one ONNX node for operators of the graph: attributes and inputs as the ONNX specification has them.
+
+The table is written from the specification, not from the importer, so that both can be checked against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from glowstone.graph import Operator, Sample
+from glowstone.importer.model_file import OLDEST_OPSET
+
+Attributes = dict[str, Any]
+Operands = tuple[np.ndarray | None, ...]
+
+
+@dataclass(frozen=True)
+class OnnxNodeCase:
+    """A model, the arrays to feed, by name, and the ONNX operator and opset."""
+
+    model: onnx.ModelProto
+    feeds: dict[str, np.ndarray]
+    kind: str
+    opset: int
+
+
+def onnx_case(sample: Sample) -> OnnxNodeCase:
+    """The model of a sample. Operands that decide shapes are initializers, the others inputs."""
+    operator = sample.operator
+    assert operator.onnx is not None
+    kind, version = operator.onnx.split("-")
+    attributes = _ATTRIBUTES.get(kind, lambda _: {})(operator)
+    operands = (*sample.operands, *_axes_operands(operator))
+    names = [f"x{index}" if array is not None else "" for index, array in enumerate(operands)]
+    arrays = {name: np.asarray(array) for name, array in zip(names, operands, strict=True) if array is not None}
+    fixed = {name for index, name in enumerate(names) if name and _is_host(operator, index)}
+    ports = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in arrays.items()
+        if name not in fixed
+    ]
+    result = np.asarray(operator.reference(*sample.operands))
+    symbols = [f"extent_{axis}" for axis in range(result.ndim)]
+    graph = helper.make_graph(
+        [helper.make_node(kind, names, ["y"], name="the node", **attributes)],
+        "one",
+        ports,
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(result.dtype), symbols)],
+        [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)],
+    )
+    opset = max(int(version), OLDEST_OPSET)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
+    onnx.checker.check_model(model)
+    return OnnxNodeCase(model, {name: array for name, array in arrays.items() if name not in fixed}, kind, opset)
+
+
+def _is_host(operator: Operator, index: int) -> bool:
+    rules = operator.operands
+    return index >= len(rules) and not rules[-1].variadic or rules[min(index, len(rules) - 1)].host
+
+
+def _axes_operands(operator: Operator) -> Operands:
+    """Axes that are a field of ours and an input of the ONNX operator."""
+    kind = operator.name
+    if kind in ("Squeeze", "Unsqueeze") or kind.startswith("Reduce"):
+        axes = operator.attributes()["axes"]
+        return () if axes is None else (np.array(axes, np.int64),)
+    return ()
+
+
+def _fields(**names: str) -> Callable[[Operator], Attributes]:
+    """ONNX attributes that are fields of ours, by ONNX name; those that are None are left out."""
+
+    def attributes(operator: Operator) -> Attributes:
+        values = {name: getattr(operator, field) for name, field in names.items()}
+        return {
+            name: int(value) if isinstance(value, bool) else value for name, value in values.items() if value is not None
+        }
+
+    return attributes
+
+
+_AUTO_PAD = {"explicit": "NOTSET", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID"}
+
+
+def _window(**names: str) -> Callable[[Operator], Attributes]:
+    further = _fields(strides="strides", dilations="dilations", pads="pads", **names)
+
+    def attributes(operator: Operator) -> Attributes:
+        padding = operator.attributes()["padding"]
+        result = further(operator)
+        if padding != "explicit":
+            del result["pads"]
+            result["auto_pad"] = _AUTO_PAD[padding]
+        return result
+
+    return attributes
+
+
+def _constant(operator: Operator) -> Attributes:
+    return {"value": numpy_helper.from_array(operator.attributes()["tensor"].array)}
+
+
+def _constant_of_shape(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    return {"value": numpy_helper.from_array(np.array([fields["value"]], fields["element"].dtype))}
+
+
+_REDUCTION = _fields(keepdims="keep")
+_ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "LeakyRelu": _fields(alpha="alpha"),
+    "HardSigmoid": _fields(alpha="alpha", beta="beta"),
+    "Cast": lambda operator: {"to": helper.np_dtype_to_tensor_dtype(operator.attributes()["to"].dtype)},
+    "Shape": _fields(start="start", end="end"),
+    "Reshape": _fields(allowzero="allow_zero"),
+    "Flatten": _fields(axis="axis"),
+    "Transpose": _fields(perm="permutation"),
+    "Concat": _fields(axis="axis"),
+    "Gather": _fields(axis="axis"),
+    "Softmax": _fields(axis="axis"),
+    "LayerNormalization": _fields(axis="axis", epsilon="epsilon"),
+    "BatchNormalization": _fields(epsilon="epsilon"),
+    "Gemm": _fields(alpha="alpha", beta="beta", transA="transpose_a", transB="transpose_b"),
+    "Conv": _window(group="groups"),
+    "MaxPool": _window(kernel_shape="kernel", ceil_mode="ceil_mode"),
+    "AveragePool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", count_include_pad="count_include_pad"),
+    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), _REDUCTION),
+}
+"""Attributes by ONNX operator; the others have none."""
