@@ -251,6 +251,10 @@ class _Kernel:
         sources = [
             self.table.input_pointer(self.table.next_pixel(entry, number), inputs) for number in range(size)
         ]
+        if self.is_point:
+            for number in range(0, size, 2):
+                ahead = self.table.input_pointer(self.table.next_pixel(entry, size + number), inputs)
+                emitter.prefetch(ahead)
         for lane in range(lanes):
             row = [
                 emitter.load_floats(emitter.offset(weights, (lane * self.panel + block) * lanes), lanes)

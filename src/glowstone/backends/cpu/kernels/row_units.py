@@ -1,0 +1,60 @@
+"""Units of kernels that work row by row: some output rows of one channel block (or channel) of one image."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.ir_types import Value
+from glowstone.lir.buffer import View
+
+UNIT_WORK = 8192
+"""Taps of one unit, about: small enough to divide, large enough to be worth a claim."""
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """Rows (all spatial axes but the last, together) of one plane, cut in parts."""
+
+    units: int
+    rows: int
+    rows_per_unit: int
+    parts: int
+
+    @property
+    def derived(self) -> tuple[int, ...]:
+        return (self.rows, self.rows_per_unit, self.parts)
+
+
+def plan_rows(y: View, spatial: int, row_work: int) -> RowPlan:
+    """Cut the output y [N, C, spatial...]; `row_work` is the number of taps of one row."""
+    rows = math.prod(y.shape[2 : 1 + spatial])
+    per_unit = max(1, min(rows, UNIT_WORK // max(row_work, 1)))
+    parts = -(-rows // per_unit)
+    return RowPlan(y.shape[0] * y.shape[1] * parts if y.size else 0, rows, per_unit, parts)
+
+
+class RowUnits:
+    """Emits the loops over units and their rows."""
+
+    def __init__(self, emitter: Emitter, spatial: int) -> None:
+        self._emitter = emitter
+        self._spatial = spatial
+
+    @contextmanager
+    def rows(self) -> Iterator[tuple[Value, Value, Sequence[Value]]]:
+        """The body runs for every (image, block, spatial coordinates but the last)."""
+        emitter = self._emitter
+        count, per_unit, parts = (emitter.derived(number) for number in range(3))
+        with emitter.for_units() as units:
+            plane, part = emitter.divmod(units.index, parts)
+            image, block = emitter.divmod(plane, emitter.extent(0, 1))
+            first = emitter.mul(part, per_unit)
+            end = emitter.minimum(emitter.add(first, per_unit), count)
+            with emitter.for_range(first, end) as rows:
+                extents = [emitter.extent(0, 2 + axis) for axis in range(self._spatial - 1)]
+                coordinates = emitter.unravel(rows.index, extents) if extents else []
+                yield image, block, coordinates
