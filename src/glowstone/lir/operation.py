@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 import numpy as np
 
 from glowstone.lir.buffer import View
+from glowstone.lir.strides import has_vector_stride
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,9 +73,9 @@ class Operation:
         """
         return view.is_contiguous
 
-    def vectorizes(self, operand: int) -> bool:
-        """Whether kernels take the operand in vectors along its last axis, so that another inner stride is slow."""
-        return True
+    def is_fast(self, operand: int, view: View) -> bool:
+        """Whether kernels take the operand in vectors with this view's strides. No pass gives that up."""
+        return has_vector_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         """Check ranks, extents and element types.

@@ -19,6 +19,11 @@ def inner_stride(view: View) -> int:
     return 1
 
 
+def has_vector_stride(view: View) -> bool:
+    """Elements of the innermost axis are side by side, or one for all: what kernels read in vectors."""
+    return view.size == 0 or inner_stride(view) in (0, 1)
+
+
 def has_unit_inner_stride(view: View) -> bool:
     """Elements of the innermost axis (of extent other than 1) are side by side."""
     return view.size == 0 or inner_stride(view) == 1

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from glowstone.lir import BufferKind, Copy, Instruction, Program, View
 from glowstone.lir.overlap import is_injective, rebase, same_elements
-from glowstone.lir.strides import inner_stride
 from glowstone.lir_passes.access_index import AccessIndex, Use
-
-VECTOR_STRIDES = (0, 1)
-"""Inner strides that kernels read in vectors: one element for all, or side by side."""
 
 
 def eliminate_copies(program: Program) -> bool:
@@ -21,8 +17,12 @@ def eliminate_copies(program: Program) -> bool:
     index = AccessIndex(program)
     for copy in index.instructions():
         if isinstance(copy.operation, Copy):
-            _ = _moves_nothing(index, copy) or _read_the_source(index, copy) or _write_the_destination(index, copy)
+            _eliminate(index, copy)
     return index.commit()
+
+
+def _eliminate(index: AccessIndex, copy: Instruction) -> bool:
+    return _moves_nothing(index, copy) or _read_the_source(index, copy) or _write_the_destination(index, copy)
 
 
 def _moves_nothing(index: AccessIndex, copy: Instruction) -> bool:
@@ -84,5 +84,4 @@ def _fits(use: Use, view: View) -> bool:
     operation = use.instruction.operation
     if not operation.accepts(use.operand, view):
         return False
-    keeps_vectors = inner_stride(view) in VECTOR_STRIDES or inner_stride(use.view) not in VECTOR_STRIDES
-    return keeps_vectors or not operation.vectorizes(use.operand)
+    return operation.is_fast(use.operand, view) or not operation.is_fast(use.operand, use.view)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from glowstone.lir import BufferKind, Copy, Elementwise, Instruction, Operation, Program, View
 from glowstone.lir.overlap import is_injective, overlaps, rebase, same_elements
-from glowstone.lir.strides import inner_stride
+from glowstone.lir.strides import has_vector_stride
 from glowstone.lir_passes.access_index import AccessIndex
 from glowstone.scalar import Apply, Expression, Input, inputs_of, substitute
 
@@ -107,7 +107,7 @@ def _moved(producer: _Body, view: View) -> _Body | None:
     moved = []
     for operand in producer.outputs + producer.inputs:
         other = rebase(view, result, operand)
-        if other is None or (inner_stride(other) not in (0, 1) and inner_stride(operand) in (0, 1)):
+        if other is None or (has_vector_stride(operand) and not has_vector_stride(other)):
             return None
         moved.append(other)
     count = len(producer.outputs)

@@ -25,8 +25,9 @@ class Copy(Operation):
     def accepts(self, operand: int, view: View) -> bool:
         return True
 
-    def vectorizes(self, operand: int) -> bool:
-        return False
+    def is_fast(self, operand: int, view: View) -> bool:
+        """A copy is as good as any other: it only must not become two."""
+        return True
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         out, source = views

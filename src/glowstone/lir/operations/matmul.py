@@ -10,7 +10,11 @@ import numpy as np
 from glowstone.lir.buffer import View
 from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
+from glowstone.lir.strides import has_vector_stride
 from glowstone.scalar import Expression
+
+LEFT, RIGHT = 1, 2
+"""Operand numbers of the matrices."""
 
 
 @operation
@@ -35,8 +39,11 @@ class MatMul(Operation):
     def accepts(self, operand: int, view: View) -> bool:
         return True
 
-    def vectorizes(self, operand: int) -> bool:
-        return operand != 1
+    def is_fast(self, operand: int, view: View) -> bool:
+        """The left matrix is read element by element; of the right one rows or columns may be side by side."""
+        if operand in (LEFT, RIGHT):
+            return operand == LEFT or has_vector_stride(view) or view.strides[-2] == 1
+        return has_vector_stride(view)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
