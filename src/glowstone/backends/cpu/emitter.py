@@ -7,7 +7,8 @@ dominate all uses. Integer arithmetic is on i64 and does not wrap.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
 
 from llvmlite import ir
 
@@ -18,6 +19,7 @@ from glowstone.backends.cpu.target import Target
 from glowstone.lir.table import STATUS_CODE, STATUS_UNIT, STATUS_VALUE, StatusCode
 
 KERNEL_TYPE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER, POINTER])
+Branch: TypeAlias = AbstractContextManager[object]
 WORD_BYTES = 8
 FLOAT_ALIGNMENT = 4
 ATTRIBUTES = ("nounwind", '"no-builtins"', '"min-legal-vector-width"="512"')
@@ -109,7 +111,7 @@ class Emitter:
             yield
 
     @contextmanager
-    def if_else(self, condition: Value) -> Iterator[tuple[object, object]]:
+    def if_else(self, condition: Value) -> Iterator[tuple[Branch, Branch]]:
         """`with emitter.if_else(c) as (then, otherwise): with then: ... with otherwise: ...`."""
         with self.builder.if_else(condition) as branches:
             yield branches

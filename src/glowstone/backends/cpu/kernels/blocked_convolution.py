@@ -13,15 +13,16 @@ from typing import cast
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import I64, Value
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
-from glowstone.backends.cpu.kernels.epilogue import Epilogue, PixelOffsets, extra_kinds
-from glowstone.backends.cpu.kernels.pixel_table import PixelTable, TableMemory, Window, table_bytes
+from glowstone.backends.cpu.kernels.epilogue import Epilogue, extra_kinds
+from glowstone.backends.cpu.kernels.pixel_table import PixelTable, TableMemory, TapRows, Window, table_bytes
 from glowstone.backends.cpu.kernels.pixel_tiles import (
     Reduction,
     TilingValues,
     plan_tiling,
-    smallest_full_tile,
     switch_on_count,
+    tile_sizes,
 )
+from glowstone.backends.cpu.kernels.tile_store import store_tile
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution
 from glowstone.backends.cpu.register_tile import pixels_per_tile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
@@ -131,10 +132,9 @@ class _Kernel:
         self.partial = emitter.offset(emitter.scratch, self.tile_sums)
         is_sliced = emitter.compare(self.tiling.slices, ">", 1)
         partial_size = emitter.select(is_sliced, emitter.mul(self.tiling.chunk, self.tile_sums), I64(0))
-        memory = TableMemory(emitter.offset(self.partial, partial_size), self.tiling.capacity, self.zeros)
-        self.table = PixelTable(
-            emitter, window, self.epilogue.own_operands, memory, inside=key.variant[1] == INSIDE
-        )
+        memory = TableMemory(emitter.offset(self.partial, partial_size), self.tiling.capacity)
+        self.table = PixelTable(emitter, self.epilogue.own_operands, memory)
+        self.tap_rows = TapRows(emitter, window, self.table, self.zeros, inside=key.variant[1] == INSIDE)
 
     def emit(self) -> None:
         """Units are (group, span of its panels, chunk), chunks fastest: a span's weights serve all its chunks."""
@@ -159,8 +159,9 @@ class _Kernel:
         emitter, tiling = self.emitter, self.tiling
         first_tile = emitter.mul(number, tiling.chunk)
         end_tile = emitter.minimum(emitter.add(first_tile, tiling.chunk), tiling.tiles)
-        first_pixel = tiling.first_pixel(first_tile)
-        self.table.fill(first_pixel, emitter.sub(tiling.first_pixel(end_tile), first_pixel))
+        first_pixel = tiling.balanced.first_pixel(first_tile)
+        count = emitter.sub(tiling.balanced.first_pixel(end_tile), first_pixel)
+        self.table.fill(first_pixel, count, self.tap_rows.write)
         return _Chunk(first_tile, end_tile, first_pixel)
 
     def _locate(self, group: Value, panel: Value, number: Value) -> _Slice:
@@ -181,22 +182,19 @@ class _Kernel:
 
     def _slice(self, chunk: _Chunk, part: _Slice) -> None:
         """All tiles of a chunk, each by code for exactly its number of pixels."""
-        emitter, tiling = self.emitter, self.tiling
-        sizes = sorted({1, *range(smallest_full_tile(self.most), self.most + 1)})
+        emitter, balanced = self.emitter, self.tiling.balanced
         with emitter.for_range(chunk.first_tile, chunk.end_tile) as tiles:
-            start = tiling.first_pixel(tiles.index)
-            count = emitter.sub(tiling.first_pixel(emitter.add(tiles.index, 1)), start)
-            pixel = emitter.sub(start, chunk.first_pixel)
+            pixel = emitter.sub(balanced.first_pixel(tiles.index), chunk.first_pixel)
             number = emitter.sub(tiles.index, chunk.first_tile)
             partial = emitter.offset(self.partial, emitter.mul(number, self.tile_sums))
             ahead = self._weights_ahead(part, number)
-            with switch_on_count(emitter, count, sizes) as rounds:
+            with switch_on_count(emitter, balanced.count(tiles.index), tile_sizes(self.most)) as rounds:
                 for size in rounds:
                     initial = emitter.select(part.is_first, self.zeros, partial)
                     sums = self._accumulate(part, initial, ahead, pixel, size)
                     with emitter.if_else(part.is_last) as (then, otherwise):
                         with then:
-                            self._store(part, pixel, sums)
+                            store_tile(emitter, self.epilogue, self.table, part.first_block, pixel, sums, self.panel)
                         with otherwise:
                             for position, value in enumerate(sums):
                                 emitter.store_floats(value, emitter.offset(partial, position * self.lanes))
@@ -248,12 +246,10 @@ class _Kernel:
         """One tap of one input block: all its lanes, unrolled."""
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
-        sources = [
-            self.table.input_pointer(self.table.next_pixel(entry, number), inputs) for number in range(size)
-        ]
+        sources = [self.tap_rows.input_pointer(self.table.next_pixel(entry, number), inputs) for number in range(size)]
         if self.is_point:
             for number in range(0, size, 2):
-                ahead = self.table.input_pointer(self.table.next_pixel(entry, size + number), inputs)
+                ahead = self.tap_rows.input_pointer(self.table.next_pixel(entry, size + number), inputs)
                 emitter.prefetch(ahead)
         for lane in range(lanes):
             row = [
@@ -266,14 +262,3 @@ class _Kernel:
                     at = number * self.panel + block
                     sums[at] = emitter.multiply_add(row[block], value, sums[at])
         return sums
-
-    def _store(self, part: _Slice, pixel: Value, sums: list[Value]) -> None:
-        emitter = self.emitter
-        pixels = [emitter.add(pixel, number) for number in range(len(sums) // self.panel)]
-        offsets = [PixelOffsets(self.table.output_offset(at), self.table.own_offsets(at)) for at in pixels]
-        for number in range(self.panel):
-            block = emitter.add(part.first_block, number)
-            with emitter.if_true(emitter.compare(block, "<", emitter.extent(Y, 1)), likely=True):
-                epilogue = self.epilogue.block(block)
-                for position, offset in enumerate(offsets):
-                    epilogue.store(sums[position * self.panel + number], offset)

@@ -7,7 +7,7 @@ every tap of the window the offset in x, or `OUTSIDE`, which stands for a block 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
@@ -34,28 +34,22 @@ def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
 
 @dataclass(frozen=True)
 class TableMemory:
-    """Where a table lies, the pixels in one of its rows, and a block of zeros."""
+    """Where a table lies, and the pixels in one of its rows."""
 
     rows: Value
     capacity: Value
-    zeros: Value
+
+
+WriteTaps = Callable[[Value, Value, Value, Value], None]
 
 
 class PixelTable:
-    """Emits filling and reading of the table.
+    """Emits filling and reading of the table. Operand 0 is y, in [N, B, H, W, b]."""
 
-    Operands 0 and 1 are y and x in [N, B, H, W, b]; run-time integers 0 and 1 are the padding above and to the left.
-    With `inside`, no tap ever falls outside.
-    """
-
-    def __init__(
-        self, emitter: Emitter, window: Window, own_operands: Sequence[int], memory: TableMemory, inside: bool
-    ) -> None:
+    def __init__(self, emitter: Emitter, own_operands: Sequence[int], memory: TableMemory) -> None:
         self._emitter = emitter
-        self._window = window
         self._offset_operands = [0, *own_operands]
         self._memory = memory
-        self._inside = inside
 
     def row(self, number: Value | int, pixel: Value) -> Value:
         """Address of the entry of a pixel (counted from the chunk's first)."""
@@ -83,28 +77,32 @@ class PixelTable:
             if number > 0
         }
 
-    def input_pointer(self, entry: Value, block: Value) -> Value:
-        """Address of the input lanes of one pixel and tap; `block` is the address of the channel block."""
-        emitter = self._emitter
-        offset = self._read(entry)
-        address = emitter.offset(block, offset)
-        if self._inside:
-            return address
-        return emitter.select(emitter.compare(offset, "<", 0), self._memory.zeros, address)
-
     def _read(self, entry: Value) -> Value:
         return self._emitter.load(entry, I64, ENTRY_BYTES)
 
-    def fill(self, first: Value, count: Value) -> None:
-        """Compute the rows of `count` pixels from pixel number `first` on."""
+    def write(self, entry: Value, offset: Value) -> None:
+        self._emitter.store(offset, entry, ENTRY_BYTES)
+
+    def offset(self, operand: int, image: Value, y: Value, x: Value) -> Value:
+        """Offset of a position in an operand of layout [N, B, H, W, b]."""
+        emitter = self._emitter
+        places = ((image, 0), (y, 2), (x, 3))
+        terms = [emitter.mul(coordinate, emitter.stride(operand, axis)) for coordinate, axis in places]
+        return emitter.add(emitter.add(terms[0], terms[1]), terms[2])
+
+    def fill(self, first: Value, count: Value, write_taps: WriteTaps) -> None:
+        """Compute the rows of `count` pixels from pixel number `first` on.
+
+        `write_taps(entry, image, y, x)` writes the tap rows of one pixel, whose first entry is given.
+        """
         emitter = self._emitter
         height, width = emitter.extent(0, 2), emitter.extent(0, 3)
         start = emitter.unravel(first, [emitter.extent(0, 0), height, width])
         with emitter.for_range(0, count, carried=start) as loop:
             image, y, x = loop.values
             for number, operand in enumerate(self._offset_operands):
-                self._write(self.row(number, loop.index), self._offset(operand, image, y, x))
-            self._fill_taps(loop.index, image, y, x)
+                self.write(self.row(number, loop.index), self.offset(operand, image, y, x))
+            write_taps(self.taps_row(loop.index), image, y, x)
             next_x = emitter.add(x, 1)
             line_ends = emitter.compare(next_x, "==", width)
             next_y = emitter.select(line_ends, emitter.add(y, 1), y)
@@ -118,28 +116,45 @@ class PixelTable:
                 ]
             )
 
-    def _offset(self, operand: int, image: Value, y: Value, x: Value) -> Value:
-        emitter = self._emitter
-        terms = [
-            emitter.mul(coordinate, emitter.stride(operand, axis))
-            for coordinate, axis in ((image, 0), (y, 2), (x, 3))
-        ]
-        return emitter.add(emitter.add(terms[0], terms[1]), terms[2])
 
-    def _fill_taps(self, pixel: Value, image: Value, y: Value, x: Value) -> None:
+class TapRows:
+    """Emits the tap rows of a convolution, and the addresses they lead to.
+
+    Operand 1 is x, in [N, B, H, W, b]; run-time integers 0 and 1 are the padding above and to the left. With `inside`,
+    no tap ever falls outside; else what does is read from `zeros`.
+    """
+
+    def __init__(self, emitter: Emitter, window: Window, table: PixelTable, zeros: Value, inside: bool) -> None:
+        self._emitter = emitter
+        self._window = window
+        self._table = table
+        self._zeros = zeros
+        self._inside = inside
+
+    def input_pointer(self, entry: Value, block: Value) -> Value:
+        """Address of the input lanes of one pixel and tap; `block` is the address of the channel block."""
+        emitter = self._emitter
+        offset = emitter.load(entry, I64, ENTRY_BYTES)
+        address = emitter.offset(block, offset)
+        if self._inside:
+            return address
+        return emitter.select(emitter.compare(offset, "<", 0), self._zeros, address)
+
+    def write(self, first: Value, image: Value, y: Value, x: Value) -> None:
+        """The entries of one pixel, from the one of its first tap on."""
         emitter, window = self._emitter, self._window
         top = emitter.sub(emitter.mul(y, window.strides[0]), emitter.integer(0))
         left = emitter.sub(emitter.mul(x, window.strides[1]), emitter.integer(1))
-        corner = self._offset(1, image, top, left)
+        corner = self._table.offset(1, image, top, left)
         down = emitter.mul(emitter.stride(1, 2), window.dilations[0])
         right = emitter.mul(emitter.stride(1, 3), window.dilations[1])
-        with emitter.for_range(0, window.height, carried=[self.taps_row(pixel), corner]) as rows:
+        with emitter.for_range(0, window.height, carried=[first, corner]) as rows:
             row = emitter.add(top, emitter.mul(rows.index, window.dilations[0]))
             with emitter.for_range(0, window.width, carried=[rows.values[0], rows.values[1]]) as columns:
                 entry, offset = columns.values
                 column = emitter.add(left, emitter.mul(columns.index, window.dilations[1]))
-                self._write(entry, self._checked(row, column, offset))
-                columns.carry([self.next_tap(entry), emitter.add(offset, right)])
+                self._table.write(entry, self._checked(row, column, offset))
+                columns.carry([self._table.next_tap(entry), emitter.add(offset, right)])
             rows.carry([columns.results[0], emitter.add(rows.values[1], down)])
 
     def _checked(self, row: Value, column: Value, offset: Value) -> Value:
@@ -151,6 +166,3 @@ class PixelTable:
         row_inside = emitter.builder.icmp_unsigned("<", row, emitter.extent(1, 2))
         column_inside = emitter.builder.icmp_unsigned("<", column, emitter.extent(1, 3))
         return emitter.select(emitter.both(row_inside, column_inside), offset, I64(OUTSIDE))
-
-    def _write(self, entry: Value, offset: Value) -> None:
-        self._emitter.store(offset, entry, ENTRY_BYTES)

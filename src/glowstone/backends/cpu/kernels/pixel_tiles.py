@@ -2,7 +2,8 @@
 
 A tile is what one pass over the reduction computes, a chunk is what shares a pixel table, a unit is one chunk for a
 span of weight panels. A long reduction is cut in slices, each done for all tiles of the chunk before the next, with
-partial sums in scratch: meanwhile the weights of the next slice arrive. All follow from extents and the target, and reach the kernel as derived integers.
+partial sums in scratch: meanwhile the weights of the next slice arrive. All follow from extents and the target, and
+reach the kernel as derived integers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 
 from glowstone.backends.cpu.emitter import Emitter
-from glowstone.backends.cpu.ir_types import Value
+from glowstone.backends.cpu.ir_types import I64, Value
 
 SPAN_BYTES = 128 * 1024
 """Weights of the panels that one unit goes through: they should stay in the second-level cache."""
@@ -97,20 +98,39 @@ def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel
     )
 
 
-class TilingValues:
-    """The same numbers as values in a kernel."""
+@dataclass(frozen=True)
+class BalancedTiles:
+    """Tiles of `pixels` pixels each, the first `longer` of them with one more."""
 
-    def __init__(self, emitter: Emitter) -> None:
-        self._emitter = emitter
-        values = {field.name: emitter.derived(number) for number, field in enumerate(fields(Tiling))}
-        self.tiles, self.pixels, self.longer = values["tiles"], values["pixels"], values["longer"]
-        self.chunk, self.chunks, self.span = values["chunk"], values["chunks"], values["span"]
-        self.capacity, self.slice, self.slices = values["capacity"], values["slice"], values["slices"]
+    emitter: Emitter
+    pixels: Value
+    longer: Value
 
     def first_pixel(self, tile: Value) -> Value:
         """Number of a tile's first pixel."""
-        emitter = self._emitter
+        emitter = self.emitter
         return emitter.add(emitter.mul(tile, self.pixels), emitter.minimum(tile, self.longer))
+
+    def count(self, tile: Value) -> Value:
+        """Pixels of a tile."""
+        emitter = self.emitter
+        return emitter.add(self.pixels, emitter.builder.zext(emitter.compare(tile, "<", self.longer), I64))
+
+
+class TilingValues:
+    """The numbers of a `Tiling` as values in a kernel."""
+
+    def __init__(self, emitter: Emitter) -> None:
+        values = {field.name: emitter.derived(number) for number, field in enumerate(fields(Tiling))}
+        self.balanced = BalancedTiles(emitter, values["pixels"], values["longer"])
+        self.tiles, self.chunk, self.chunks = values["tiles"], values["chunk"], values["chunks"]
+        self.span, self.capacity = values["span"], values["capacity"]
+        self.slice, self.slices = values["slice"], values["slices"]
+
+
+def tile_sizes(most: int) -> list[int]:
+    """Every number of pixels that a balanced tile can have."""
+    return sorted({1, *range(smallest_full_tile(most), most + 1)})
 
 
 @contextmanager
