@@ -62,7 +62,7 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
 
 def _is_host(operator: Operator, index: int) -> bool:
     rules = operator.operands
-    return index >= len(rules) and not rules[-1].variadic or rules[min(index, len(rules) - 1)].host
+    return (index >= len(rules) and not rules[-1].variadic) or rules[min(index, len(rules) - 1)].host
 
 
 def _axes_operands(operator: Operator) -> Operands:
@@ -80,7 +80,9 @@ def _fields(**names: str) -> Callable[[Operator], Attributes]:
     def attributes(operator: Operator) -> Attributes:
         values = {name: getattr(operator, field) for name, field in names.items()}
         return {
-            name: int(value) if isinstance(value, bool) else value for name, value in values.items() if value is not None
+            name: int(value) if isinstance(value, bool) else value
+            for name, value in values.items()
+            if value is not None
         }
 
     return attributes

@@ -208,6 +208,7 @@ def _build(
         else:
             values[name] = graph.add_input(name, TensorType(element, shapes[name]), dimensions)
     for tensor in proto.initializer:
+        builder.names = (tensor.name,)
         values[tensor.name] = builder.emit(Constant(decode_tensor(tensor, model.folder)))
     if proto.sparse_initializer:
         raise UnsupportedError("sparse initializers are not supported", found=len(proto.sparse_initializer))

@@ -215,6 +215,11 @@ class Pow(Elementwise):
             Sample(cls(), (base, np.array([2, 0, -1, 3], np.int64))),
         ]
 
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x = np.ones((2, 3), np.float32)
+        return [ErrorSample(cls(), (x, x[:, :2]), "broadcast")]
+
 
 @operator
 class Maximum(Binary):
@@ -551,6 +556,14 @@ class Where(Elementwise):
             Sample(cls(), (mask, np.arange(4), np.arange(3).reshape(3, 1))),
         ]
 
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        mask, x = np.ones(3, np.bool_), np.ones(3, np.float32)
+        return [
+            ErrorSample(cls(), (mask, x, x[:2]), "broadcast"),
+            ErrorSample(cls(), (mask, x, np.arange(3)), "element types do not go together"),
+        ]
+
 
 @operator
 class Cast(Elementwise):
@@ -605,3 +618,8 @@ class Map(Elementwise):
         body = apply("max", apply("add", x, apply("mul", y, Literal(ElementType.F32, 2.0))), x)
         arrays = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(3, dtype=np.float32).reshape(3, 1)
         return [Sample(cls(body, 2), arrays)]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        negation = cls(apply("neg", Input(ElementType.F32, 0)), 1)
+        return [ErrorSample(negation, (np.arange(3),), "element types do not go together")]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from glowstone import scalar
 from glowstone.errors import ShapeError
-from glowstone.graph import Operand, Operator, Value, operator
+from glowstone.graph import ErrorSample, Operand, Operator, Sample, Value, operator
+from glowstone.ops.convolution import Conv
 from glowstone.ops.element_sets import ALL
 from glowstone.ops.elementwise import check_layout
 from glowstone.ops.linear import MatMul
-from glowstone.scalar import Expression, Input
+from glowstone.scalar import Expression, Input, Literal, apply
 from glowstone.types import ElementType, TensorType, broadcast_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,3 +48,31 @@ class Fused(Operator):
         result = np.asarray(self.anchor.reference(*operands[: self.anchor_arity]))
         fused = scalar.evaluate(self.epilogue, [result, *operands[self.anchor_arity :]])
         return np.broadcast_to(fused, result.shape)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(12)
+
+        def normal(*shape: int) -> Array:
+            return random.standard_normal(shape).astype(np.float32)
+
+        x0, x1, x2 = (Input(ElementType.F32, index) for index in range(3))
+        relu = apply("max", apply("add", x0, x1), Literal(ElementType.F32, 0.0))
+        residual = apply("add", apply("mul", x0, x1), x2)
+        same = Conv(pads=(1, 1, 1, 1))
+        return [
+            Sample(cls(MatMul(), 2, relu), (normal(3, 4), normal(4, 5), normal(5))),
+            Sample(cls(MatMul(), 2, apply("less", x0, x1)), (normal(3, 4), normal(4, 5), normal(3, 1))),
+            Sample(
+                cls(same, 3, residual),
+                (normal(2, 9, 5, 6), normal(4, 9, 3, 3), normal(4), normal(4, 1, 1), normal(2, 4, 5, 6)),
+            ),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        one = np.ones((2, 2), np.float32)
+        return [
+            ErrorSample(cls(), (one, one, np.ones((3, 2, 2), np.float32)), "larger than the result"),
+            ErrorSample(cls(), (one, np.ones((3, 2), np.float32)), "inner extents differ"),
+        ]

@@ -190,3 +190,7 @@ class GlobalAveragePool(Operator):
         return [
             Sample(cls(), (random.standard_normal(shape).astype(np.float32),)) for shape in ((1, 20, 7, 7), (2, 3, 5))
         ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        return [ErrorSample(cls(), (np.ones((2, 3), np.float32),), "no spatial axes")]

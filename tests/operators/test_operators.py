@@ -1,0 +1,264 @@
+"""Every operator by its own declaration: samples against independent references, types, decompositions, errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+import onnxruntime
+import pytest
+from helpers.onnx_nodes import onnx_case
+from onnx.reference import ReferenceEvaluator
+
+import glowstone.ops
+from glowstone.errors import GlowstoneError, ModelError
+from glowstone.graph import (
+    OPERATORS,
+    Builder,
+    ErrorSample,
+    Graph,
+    Operator,
+    Sample,
+    Value,
+    as_tuple,
+    evaluate_graph,
+    verify_graph,
+)
+from glowstone.importer import import_model, open_model
+from glowstone.lowering import decompose
+from glowstone.ops.constant import constant
+from glowstone.types import ElementType, TensorType
+
+OWN = {name: kind for name, kind in OPERATORS.items() if kind.__module__.startswith("glowstone.ops.")}
+SAMPLES = [
+    pytest.param(sample, id=f"{name}-{number}")
+    for name, kind in OWN.items()
+    for number, sample in enumerate(kind.samples())
+]
+ONNX_SAMPLES = [entry for entry in SAMPLES if entry.values[0].operator.onnx is not None]
+ERROR_SAMPLES = [
+    pytest.param(sample, id=f"{name}-{number}")
+    for name, kind in OWN.items()
+    for number, sample in enumerate(kind.error_samples())
+]
+WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray], ...]] = {
+    "Map": (lambda x, y: np.maximum(x + 2 * y, x),),
+    "Fused": (
+        lambda a, b, offset: np.maximum(a @ b + offset, 0),
+        lambda a, b, limit: a @ b < limit,
+        lambda x, w, bias, scale, residual: same_convolution(x, w, bias) * scale + residual,
+    ),
+}
+"""The samples of operators that ONNX does not have, in NumPy."""
+CANNOT_FAIL = {"Constant", "Shape"}
+"""Operators that have a type rule of their own which accepts every operand."""
+REFERENCE_EVALUATOR_IS_WRONG = {"MaxPool-4"}
+"""onnx.reference counts one window too few where SAME_LOWER pads an odd extent; ONNX Runtime does not."""
+
+
+def same_convolution(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """A 3 x 3 convolution of stride 1 that keeps the extents."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, w) + bias.reshape(-1, 1, 1)
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
+    """Shape, element type, and values: floats within `tolerance` of the largest value, all else exactly."""
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected)
+        return
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * largest)
+
+
+def one_node(sample: Sample | ErrorSample) -> tuple[Graph, dict[str, np.ndarray]]:
+    """A graph of the operator alone, with the arrays to feed. Operands that decide shapes are constants."""
+    graph = Graph()
+    builder = Builder(graph)
+    feeds: dict[str, np.ndarray] = {}
+    operands: list[Value | None] = []
+    rules = sample.operator.operands
+    for index, operand in enumerate(sample.operands):
+        if isinstance(operand, TensorType):
+            operands.append(graph.add_input(f"x{index}", operand))
+        elif operand is None:
+            operands.append(None)
+        elif rules and rules[min(index, len(rules) - 1)].host:
+            operands.append(constant(builder, np.asarray(operand)))
+        else:
+            feeds[f"x{index}"] = np.asarray(operand)
+            element = ElementType.from_dtype(feeds[f"x{index}"].dtype)
+            operands.append(graph.add_input(f"x{index}", TensorType(element, feeds[f"x{index}"].shape)))
+    for index, value in enumerate(builder.emit_node(sample.operator, *operands).results):
+        graph.add_output(f"y{index}", value)
+    return graph, feeds
+
+
+def reference(sample: Sample) -> tuple[np.ndarray, ...]:
+    return tuple(np.asarray(result) for result in as_tuple(sample.operator.reference(*sample.operands)))
+
+
+@pytest.mark.parametrize("sample", ONNX_SAMPLES)
+def test_reference_is_what_onnx_runtime_computes(sample):
+    case = onnx_case(sample)
+    session = onnxruntime.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (expected,) = session.run(None, case.feeds)
+    assert_close(*reference(sample), np.asarray(expected), sample.tolerance)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("sample", [entry for entry in ONNX_SAMPLES if entry.id not in REFERENCE_EVALUATOR_IS_WRONG])
+def test_reference_is_what_the_onnx_package_computes(sample):
+    case = onnx_case(sample)
+    (expected,) = ReferenceEvaluator(case.model).run(None, case.feeds)
+    assert_close(*reference(sample), np.asarray(expected), sample.tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in OWN.items() if kind.onnx is None])
+def test_reference_without_onnx(name):
+    samples = OWN[name].samples()
+    for sample, formula in zip(samples, WITHOUT_ONNX[name], strict=True):
+        wide = [np.asarray(operand, np.float64) for operand in sample.operands]
+        (found,) = reference(sample)
+        assert_close(found, np.asarray(formula(*wide)).astype(found.dtype), sample.tolerance)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_inferred_types_are_those_of_the_results(sample):
+    graph, feeds = one_node(sample)
+    verify_graph(graph)
+    found = evaluate_graph(graph, feeds)
+    for value, array in zip(graph.outputs, found.values(), strict=True):
+        assert value.type == TensorType(ElementType.from_dtype(array.dtype), array.shape)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_decomposition_means_the_same(sample):
+    graph, feeds = one_node(sample)
+    decompose(graph, lambda node: False)
+    verify_graph(graph)
+    for node in graph.nodes:
+        assert node.operator.decompose(Builder(graph), *node.operands) is None, f"{node} is no primitive"
+    for found, expected in zip(evaluate_graph(graph, feeds).values(), reference(sample), strict=True):
+        assert_close(found, expected, sample.tolerance)
+
+
+@pytest.mark.parametrize("sample", ONNX_SAMPLES)
+def test_importing_the_onnx_node_means_the_same(sample):
+    case = onnx_case(sample)
+    graph = import_model(open_model(case.model))
+    verify_graph(graph)
+    assert all(node.names for node in graph.nodes)
+    assert_close(evaluate_graph(graph, case.feeds)["y"], *reference(sample), sample.tolerance)
+
+
+@pytest.mark.parametrize("sample", ERROR_SAMPLES)
+def test_errors_say_what_is_wrong(sample):
+    with pytest.raises(GlowstoneError) as caught:
+        one_node(sample)
+    assert sample.message in caught.value.message
+    assert caught.value.operator == sample.operator.name
+    assert caught.value.found is not None or caught.value.expected is not None
+
+
+@pytest.mark.parametrize("name", [name for name, kind in OWN.items() if kind.samples()])
+def test_wrong_numbers_and_element_types_of_operands_are_refused(name):
+    kind = OWN[name]
+    sample = kind.samples()[0]
+    least = sum(not (operand.optional or operand.variadic) for operand in kind.operands)
+    if least:
+        with pytest.raises(ModelError, match="wrong number of operands"):
+            one_node(dataclasses.replace(sample, operands=()))
+    if not kind.operands or not kind.operands[-1].variadic:
+        with pytest.raises(ModelError, match="wrong number of operands"):
+            one_node(dataclasses.replace(sample, operands=(*sample.operands, *(np.zeros(1),) * 7)))
+    for index, rule in enumerate(kind.operands[: len(sample.operands)]):
+        refused = set(ElementType) - (rule.elements or set(ElementType))
+        for element in sorted(refused, key=str):
+            operands = list(sample.operands)
+            operands[index] = TensorType(element, np.shape(sample.operands[index]))
+            with pytest.raises(ModelError, match=f"does not take this element type for {rule.name}"):
+                one_node(ErrorSample(sample.operator, tuple(operands), ""))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_declaration_is_complete(name):
+    kind = OWN[name]
+    assert kind.__doc__
+    assert inspect.cleandoc(kind.__doc__).splitlines()[0].endswith(".")
+    assert kind.samples()
+    assert getattr(glowstone.ops, name) is kind
+    if kind.onnx is not None:
+        assert f"ONNX {kind.onnx}" in kind.__doc__
+    else:
+        assert name in WITHOUT_ONNX
+    own_rule = len(kind.operands) > 1 or kind.infer is not glowstone.ops.Elementwise.infer
+    if own_rule and name not in CANNOT_FAIL:
+        assert kind.error_samples()
+    assert all(isinstance(sample.operator, kind) for sample in (*kind.samples(), *kind.error_samples()))
+
+
+def test_every_public_name_of_the_operators_is_listed():
+    defined = {name for name, value in vars(glowstone.ops).items() if inspect.isclass(value)}
+    assert set(glowstone.ops.__all__) == defined
+    assert set(OWN) <= defined
+    assert all(issubclass(getattr(glowstone.ops, name), Operator) for name in defined)
+
+
+INTEGER_CASES = [
+    (glowstone.ops.Add(), 2),
+    (glowstone.ops.Sub(), 2),
+    (glowstone.ops.Mul(), 2),
+    (glowstone.ops.Div(), 2),
+    (glowstone.ops.Maximum(), 2),
+    (glowstone.ops.Minimum(), 2),
+    (glowstone.ops.Equal(), 2),
+    (glowstone.ops.Less(), 2),
+    (glowstone.ops.GreaterOrEqual(), 2),
+    (glowstone.ops.MatMul(), 2),
+    (glowstone.ops.Neg(), 1),
+    (glowstone.ops.Abs(), 1),
+    (glowstone.ops.ReduceSum((1,), True), 1),
+    (glowstone.ops.ReduceMax((0,), False), 1),
+    (glowstone.ops.ReduceMin(None, True), 1),
+    (glowstone.ops.ReduceProd((1,), False), 1),
+    (glowstone.ops.Cast(ElementType.F32), 1),
+    (glowstone.ops.Cast(ElementType.U8), 1),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize(("operator", "arity"), INTEGER_CASES, ids=lambda value: getattr(value, "name", ""))
+def test_integers_are_what_onnx_runtime_computes(operator, arity, dtype):
+    numbers = np.array([[-7, 7, -8], [3, 5, -2], [1, -1, 9]], dtype)
+    others = np.array([[2, -2, 3], [-3, 2, -2], [7, 1, -4]], dtype)
+    sample = Sample(operator, (numbers, others)[:arity])
+    case = onnx_case(sample)
+    session = onnxruntime.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert_close(*reference(sample), np.asarray(session.run(None, case.feeds)[0]), 0)
+
+
+@pytest.mark.parametrize("kind", [glowstone.ops.Maximum, glowstone.ops.Minimum, glowstone.ops.Pow, glowstone.ops.Less])
+def test_special_values_of_pairs(kind):
+    values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.0], np.float32)
+    sample = Sample(kind(), (values[:, None], values))
+    session = onnxruntime.InferenceSession(
+        onnx_case(sample).model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    assert_close(*reference(sample), np.asarray(session.run(None, onnx_case(sample).feeds)[0]), 1e-6)
+
+
+@pytest.mark.parametrize("name", ["Neg", "Abs", "Sqrt", "Exp", "Log", "Tanh", "Floor", "Ceil", "Round", "Sigmoid"])
+def test_special_values(name):
+    values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 88.0], np.float32)
+    sample = Sample(OWN[name](), (values,))
+    session = onnxruntime.InferenceSession(
+        onnx_case(sample).model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    (found,), expected = reference(sample), np.asarray(session.run(None, onnx_case(sample).feeds)[0])
+    assert_close(found, expected, 1e-6)
+    plain = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found[plain]), np.signbit(expected[plain]))
