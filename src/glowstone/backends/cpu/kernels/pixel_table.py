@@ -60,6 +60,10 @@ class PixelTable:
         """Address of the entry of the first tap; `next_tap` leads on from there."""
         return self.row(len(self._offset_operands), pixel)
 
+    def end(self, taps: int) -> Value:
+        """Address behind a table of so many taps."""
+        return self.row(len(self._offset_operands) + taps, self._emitter.i64(0))
+
     def next_tap(self, entry: Value) -> Value:
         return self._emitter.offset(entry, self._memory.capacity, I64)
 
@@ -67,20 +71,22 @@ class PixelTable:
         return self._emitter.offset(entry, count, I64)
 
     def output_offset(self, pixel: Value) -> Value:
-        return self._read(self.row(0, pixel))
+        return self.read(self.row(0, pixel))
 
     def own_offsets(self, pixel: Value) -> dict[int, Value]:
         """Offsets in the extra operands with strides of their own."""
         return {
-            operand: self._read(self.row(number, pixel))
+            operand: self.read(self.row(number, pixel))
             for number, operand in enumerate(self._offset_operands)
             if number > 0
         }
 
-    def _read(self, entry: Value) -> Value:
+    def read(self, entry: Value) -> Value:
+        """The offset in an entry."""
         return self._emitter.load(entry, I64, ENTRY_BYTES)
 
     def write(self, entry: Value, offset: Value) -> None:
+        """Set an entry."""
         self._emitter.store(offset, entry, ENTRY_BYTES)
 
     def offset(self, operand: int, image: Value, y: Value, x: Value) -> Value:

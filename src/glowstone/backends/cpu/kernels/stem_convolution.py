@@ -1,0 +1,187 @@
+"""Convolution of few input channels in the plain layout, to channel blocks.
+
+A unit is some output rows of one image. The input rows they need are copied between zeros (`PaddedInput`); then each
+tile of pixels times a panel of output blocks is accumulated in registers, one window row after another, with the taps
+of a row unrolled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import cast
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.ir_types import Value
+from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
+from glowstone.backends.cpu.kernels.epilogue import Epilogue, extra_kinds
+from glowstone.backends.cpu.kernels.padded_input import PaddedInput
+from glowstone.backends.cpu.kernels.pixel_table import PixelTable, TableMemory, table_bytes
+from glowstone.backends.cpu.kernels.pixel_tiles import (
+    BalancedTiles,
+    smallest_full_tile,
+    switch_on_count,
+    tile_sizes,
+)
+from glowstone.backends.cpu.kernels.tile_store import store_tile
+from glowstone.backends.cpu.operations.blocked import StemConvolution
+from glowstone.backends.cpu.register_tile import pixels_per_tile
+from glowstone.backends.cpu.target import FLOAT_BYTES, Target
+from glowstone.lir.instruction import Instruction
+from glowstone.lir.table import KernelCall
+from glowstone.types import ElementType
+
+X, W = 1, 2
+COPY_BYTES = 48 * 1024
+"""Padded input rows of one unit."""
+FEWEST_UNITS = 16
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The derived integers, in the order of the call."""
+
+    unit_rows: int
+    """Output rows of a unit."""
+    parts: int
+    """Units of an image."""
+    input_rows: int
+    """Padded input rows of a unit."""
+    pitch: int
+    """Columns of a padded input row."""
+
+
+@emits(StemConvolution)
+class StemConvolutionFamily(KernelFamily):
+    """Variant: kinds of extras."""
+
+    def plan(self, instruction: Instruction, target: Target) -> KernelCall:
+        require_elements(instruction, ElementType.F32)
+        y, x, w = instruction.operands[:3]
+        kinds = extra_kinds(instruction)
+        rows = _plan_rows(cast(StemConvolution, instruction.operation), y.shape)
+        table = table_bytes(1, len(kinds), rows.unit_rows * y.shape[3])
+        copy = x.shape[1] * rows.input_rows * rows.pitch * FLOAT_BYTES
+        return KernelCall(
+            KernelKey.of(instruction, kinds),
+            units=y.shape[0] * rows.parts if y.size else 0,
+            scratch=table + copy,
+            cost=target.cost(
+                2.0 * w.size * y.shape[0] * y.shape[2] * y.shape[3], FLOAT_BYTES * (y.size + x.size + w.size)
+            ),
+            derived=astuple(rows),
+        )
+
+    def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
+        _Kernel(key, target, emitter).emit()
+
+
+def _plan_rows(operation: StemConvolution, y_shape: tuple[int, ...]) -> _Rows:
+    batch, _, height, width, _ = y_shape
+    reach = [(operation.kernel[axis] - 1) * operation.dilations[axis] + 1 for axis in (0, 1)]
+    pitch = max(width - 1, 0) * operation.strides[1] + reach[1]
+    affordable = COPY_BYTES // (FLOAT_BYTES * pitch * max(operation.channels, 1))
+    rows = max(1, min((affordable - reach[0]) // operation.strides[0] + 1, -(-height * batch // FEWEST_UNITS), height))
+    return _Rows(rows, -(-height // rows), (rows - 1) * operation.strides[0] + reach[0], pitch)
+
+
+class _Kernel:
+    """Emits one kernel. Scratch: pixel table, padded input."""
+
+    def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
+        self.operation = cast(StemConvolution, key.operation)
+        self.emitter = emitter
+        self.lanes = target.channel_block
+        self.panel = self.operation.tile
+        self.most = pixels_per_tile(target, self.panel)
+        kinds = tuple(str(kind) for kind in key.variant)
+        self.epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
+        derived = {field.name: emitter.derived(number) for number, field in enumerate(fields(_Rows))}
+        self.unit_rows, self.parts = derived["unit_rows"], derived["parts"]
+        capacity = emitter.mul(self.unit_rows, emitter.extent(0, 3))
+        self.table = PixelTable(emitter, self.epilogue.own_operands, TableMemory(emitter.scratch, capacity))
+        self.input = PaddedInput(
+            emitter, self.table.end(taps=1), self.operation.channels, derived["input_rows"], derived["pitch"]
+        )
+
+    def emit(self) -> None:
+        emitter = self.emitter
+        width = emitter.extent(0, 3)
+        with emitter.for_units() as units:
+            image, part = emitter.divmod(units.index, self.parts)
+            first_row = emitter.mul(part, self.unit_rows)
+            rows = emitter.minimum(emitter.sub(emitter.extent(0, 2), first_row), self.unit_rows)
+            top = emitter.sub(emitter.mul(first_row, self.operation.strides[0]), emitter.integer(0))
+            self.input.fill(image, top)
+            first_line = emitter.add(emitter.mul(image, emitter.extent(0, 2)), first_row)
+            pixels = emitter.mul(rows, width)
+
+            def write_taps(entry: Value, _image: Value, y: Value, x: Value) -> None:
+                row = emitter.mul(emitter.sub(y, first_row), self.operation.strides[0])
+                column = emitter.mul(x, self.operation.strides[1])
+                self.table.write(entry, emitter.add(emitter.mul(row, self.input.pitch), column))
+
+            self.table.fill(emitter.mul(first_line, width), pixels, write_taps)
+            with emitter.for_range(0, emitter.extent(W, 0)) as panels:
+                self._panel(panels.index, pixels)
+
+    def _panel(self, panel: Value, pixels: Value) -> None:
+        """All pixels of a unit, for one weight panel."""
+        emitter = self.emitter
+        rounded = emitter.ceil_div(pixels, self.most)
+        are_few = emitter.compare(pixels, "<", smallest_full_tile(self.most))
+        tiles = emitter.select(are_few, pixels, rounded)
+        balanced = BalancedTiles(emitter, *emitter.divmod(pixels, tiles))
+        with emitter.for_range(0, tiles) as loop:
+            pixel = balanced.first_pixel(loop.index)
+            with switch_on_count(emitter, balanced.count(loop.index), tile_sizes(self.most)) as rounds:
+                for size in rounds:
+                    sums = self._accumulate(panel, pixel, size)
+                    first_block = emitter.mul(panel, self.panel)
+                    store_tile(emitter, self.epilogue, self.table, first_block, pixel, sums, self.panel)
+
+    def _accumulate(self, panel: Value, pixel: Value, size: int) -> list[Value]:
+        """Sums of `size` pixels by the panel's blocks, pixel-major; input channels and window rows are one loop."""
+        emitter, operation = self.emitter, self.operation
+        height, width = operation.kernel
+        row_weights = width * self.panel * self.lanes
+        # from the call although known here: LLVM would unroll a loop of known length
+        steps = emitter.mul(emitter.extent(W, 1), emitter.extent(W, 2))
+        weights = emitter.offset(emitter.pointer(W), emitter.mul(panel, emitter.mul(steps, row_weights)))
+        first = self.table.taps_row(pixel)
+        offsets = [self.table.read(self.table.next_pixel(first, number)) for number in range(size)]
+        down = emitter.mul(self.input.pitch, operation.dilations[0])
+        channel = emitter.mul(self.input.pitch, self.input.rows)
+        next_channel = emitter.sub(channel, emitter.mul(down, height - 1))
+        sums = [emitter.zeros(self.lanes)] * (size * self.panel)
+        state = [weights, self.input.memory, emitter.i64(height), *sums]
+        with emitter.for_range(0, steps, carried=state) as loop:
+            weights, row, left, *sums = loop.values
+            sums = self._row(weights, [emitter.offset(row, offset) for offset in offsets], sums)
+            left = emitter.sub(left, 1)
+            is_last = emitter.compare(left, "==", 0)
+            loop.carry(
+                [
+                    emitter.offset(weights, row_weights),
+                    emitter.offset(row, emitter.select(is_last, next_channel, down)),
+                    emitter.select(is_last, emitter.i64(height), left),
+                    *sums,
+                ]
+            )
+        return loop.results[3:]
+
+    def _row(self, weights: Value, sources: list[Value], sums: list[Value]) -> list[Value]:
+        """One row of the window, its taps unrolled."""
+        emitter, lanes = self.emitter, self.lanes
+        sums = list(sums)
+        for tap in range(self.operation.kernel[1]):
+            row = [
+                emitter.load_floats(emitter.offset(weights, (tap * self.panel + block) * lanes), lanes)
+                for block in range(self.panel)
+            ]
+            for number, source in enumerate(sources):
+                place = emitter.offset(source, tap * self.operation.dilations[1])
+                value = emitter.splat(emitter.load_floats(place, 1), lanes)
+                for block in range(self.panel):
+                    at = number * self.panel + block
+                    sums[at] = emitter.multiply_add(row[block], value, sums[at])
+        return sums
