@@ -50,8 +50,13 @@ def _build(keys: Sequence[KernelKey], target: Target) -> str:
     module = ir.Module(MODULE_NAME, context=ir.Context())
     module.triple = target.triple
     module.data_layout = str(_machine(target).target_data)
+    add_kernels(module, keys, target)
+    return str(module)
+
+
+def add_kernels(module: ir.Module, keys: Sequence[KernelKey], target: Target) -> None:
+    """Build a function for every distinct key in the module."""
     for key in dict.fromkeys(keys):
         emitter = Emitter(module, key, target)
         family_for(key.operation).build(key, target, emitter)
         emitter.finish()
-    return str(module)
