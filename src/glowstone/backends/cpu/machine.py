@@ -44,7 +44,11 @@ def parse_module(text: str) -> llvm.ModuleRef:
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    """Run LLVM's O3 pipeline on the module in place."""
+    """Run LLVM's O3 pipeline on the module in place.
+
+    Kernels are vectorized and unrolled by their generators; LLVM's own attempts would only multiply code.
+    """
     options = llvm.create_pipeline_tuning_options(speed_level=OPTIMIZATION_LEVEL)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = options.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)

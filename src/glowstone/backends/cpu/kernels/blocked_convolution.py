@@ -7,7 +7,7 @@ lane from addresses in a `PixelTable`, so that padding, strides and row ends cos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from glowstone.backends.cpu.emitter import Emitter
@@ -16,6 +16,7 @@ from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits,
 from glowstone.backends.cpu.kernels.epilogue import Epilogue, extra_kinds
 from glowstone.backends.cpu.kernels.pixel_table import PixelTable, TableMemory, TapRows, Window, table_bytes
 from glowstone.backends.cpu.kernels.pixel_tiles import (
+    TILING_COUNT,
     Reduction,
     TilingValues,
     plan_tiling,
@@ -39,7 +40,11 @@ LINE_FLOATS = 16
 
 @emits(BlockedConvolution)
 class BlockedConvolutionFamily(KernelFamily):
-    """Variant: point or window (is the kernel 1 x 1), inside or padded (may taps fall outside), kinds of extras."""
+    """Variant: point or window (is the kernel 1 x 1), inside or padded (may taps fall outside), kinds of extras.
+
+    Strides, dilations and groups are read from the call, behind the derived integers of the tiling, so that all
+    convolutions with one epilogue share a kernel; the key's operation has 1 in their place.
+    """
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         require_elements(instruction, ElementType.F32)
@@ -57,22 +62,26 @@ class BlockedConvolutionFamily(KernelFamily):
             most,
             panels // operation.groups,
             Reduction(in_blocks, taps * lanes_in * panel * lanes_out * FLOAT_BYTES),
-            pixel_bytes=x.shape[1] * lanes_in * operation.strides[0] * operation.strides[1] * FLOAT_BYTES,
+            pixel_bytes=in_blocks * lanes_in * operation.strides[0] * operation.strides[1] * FLOAT_BYTES,
             rows=1 + len(kinds) + taps,
         )
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
         tile_bytes = most * panel * lanes_out * FLOAT_BYTES
         partial_sums = tile_bytes * tiling.chunk if tiling.slices > 1 else 0
         return KernelCall(
-            KernelKey.of(instruction, variant),
+            replace(KernelKey.of(instruction, variant), operation=_canonical(operation)),
             units=spans * tiling.chunks if pixels else 0,
             scratch=tile_bytes + table_bytes(taps, len(kinds), tiling.capacity) + partial_sums,
             cost=target.cost(2.0 * pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size)),
-            derived=tiling.derived,
+            derived=(*tiling.derived, *operation.strides, *operation.dilations, operation.groups),
         )
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         _Kernel(key, target, emitter).emit()
+
+
+def _canonical(operation: BlockedConvolution) -> BlockedConvolution:
+    return replace(operation, strides=(1, 1), dilations=(1, 1), groups=1)
 
 
 def _is_inside(operation: BlockedConvolution, instruction: Instruction) -> bool:
@@ -126,8 +135,14 @@ class _Kernel:
         kinds = tuple(str(kind) for kind in key.variant[2:])
         self.epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
         self.tiling = TilingValues(emitter)
-        window = Window(emitter.extent(W, 2), emitter.extent(W, 3), self.operation.strides, self.operation.dilations)
-        self.taps = emitter.mul(window.height, window.width)
+        geometry = [emitter.derived(TILING_COUNT + number) for number in range(5)]
+        self.groups = geometry[4]
+        window = Window(
+            extents=(emitter.extent(W, 2), emitter.extent(W, 3)),
+            strides=(geometry[0], geometry[1]),
+            dilations=(geometry[2], geometry[3]),
+        )
+        self.taps = emitter.mul(*window.extents)
         self.zeros = emitter.scratch
         self.partial = emitter.offset(emitter.scratch, self.tile_sums)
         is_sliced = emitter.compare(self.tiling.slices, ">", 1)
@@ -141,7 +156,7 @@ class _Kernel:
         emitter, tiling = self.emitter, self.tiling
         for start in range(0, self.tile_sums, self.lanes):
             emitter.store_floats(emitter.zeros(self.lanes), emitter.offset(self.zeros, start))
-        group_panels = emitter.div(emitter.extent(W, 0), self.operation.groups)
+        group_panels = emitter.div(emitter.extent(W, 0), self.groups)
         spans = emitter.div(emitter.add(group_panels, emitter.sub(tiling.span, 1)), tiling.span)
         with emitter.for_units() as units:
             numbered, chunk_number = emitter.divmod(units.index, tiling.chunks)

@@ -19,12 +19,11 @@ ENTRY_BYTES = 8
 
 @dataclass(frozen=True)
 class Window:
-    """The window of a convolution: extents at run time, strides and dilations compiled in."""
+    """The window of a convolution; pairs are (vertical, horizontal)."""
 
-    height: Value
-    width: Value
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
+    extents: tuple[Value, Value]
+    strides: tuple[Value, Value]
+    dilations: tuple[Value, Value]
 
 
 def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
@@ -154,9 +153,9 @@ class TapRows:
         corner = self._table.offset(1, image, top, left)
         down = emitter.mul(emitter.stride(1, 2), window.dilations[0])
         right = emitter.mul(emitter.stride(1, 3), window.dilations[1])
-        with emitter.for_range(0, window.height, carried=[first, corner]) as rows:
+        with emitter.for_range(0, window.extents[0], carried=[first, corner]) as rows:
             row = emitter.add(top, emitter.mul(rows.index, window.dilations[0]))
-            with emitter.for_range(0, window.width, carried=[rows.values[0], rows.values[1]]) as columns:
+            with emitter.for_range(0, window.extents[1], carried=[rows.values[0], rows.values[1]]) as columns:
                 entry, offset = columns.values
                 column = emitter.add(left, emitter.mul(columns.index, window.dilations[1]))
                 self._table.write(entry, self._checked(row, column, offset))

@@ -21,6 +21,9 @@ SLICE_BYTES = 64 * 1024
 """Weights of one slice of the reduction: this slice and the next, prefetched, should stay there too."""
 CHUNK_BYTES = 256 * 1024
 """Inputs of one chunk, likewise."""
+HEAVY_BYTES = 1024 * 1024
+"""Weights beyond this size are read from memory for every chunk: then chunks may be larger."""
+HEAVY_CHUNK_BYTES = 1024 * 1024
 TABLE_BYTES = 48 * 1024
 FEWEST_UNITS = 16
 """Spans shrink until a call has so many units (if it has so many panels)."""
@@ -60,6 +63,9 @@ class Tiling:
         return astuple(self)
 
 
+TILING_COUNT = len(fields(Tiling))
+
+
 def smallest_full_tile(most: int) -> int:
     """Balanced tiles have from this many pixels up to `most`, unless all pixels together are fewer."""
     return (most + 1) // 2
@@ -78,10 +84,12 @@ def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel
     """
     tiles = -(-pixels // most) if pixels >= smallest_full_tile(most) else pixels
     size, longer = divmod(pixels, tiles) if tiles else (0, 0)
-    chunk_pixels = min(CHUNK_BYTES // max(pixel_bytes, 1), TABLE_BYTES // (8 * rows))
+    panel_bytes = max(1, reduction.blocks * reduction.block_bytes)
+    is_heavy = panels * panel_bytes > HEAVY_BYTES
+    chunk_bytes = HEAVY_CHUNK_BYTES if is_heavy else CHUNK_BYTES
+    chunk_pixels = min(chunk_bytes // max(pixel_bytes, 1), TABLE_BYTES // (8 * rows))
     chunks = max(1, -(-tiles // max(FEWEST_CHUNK_TILES, chunk_pixels // most)))
     chunk = -(-tiles // chunks)
-    panel_bytes = max(1, reduction.blocks * reduction.block_bytes)
     span = max(1, min(panels, SPAN_BYTES // panel_bytes, panels * chunks // FEWEST_UNITS))
     slices = max(1, -(-panel_bytes // SLICE_BYTES))
     slice_blocks = max(1, -(-reduction.blocks // slices))
