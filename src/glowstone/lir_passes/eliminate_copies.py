@@ -8,7 +8,7 @@ strided one.
 from __future__ import annotations
 
 from glowstone.lir import BufferKind, Copy, Instruction, Program, View
-from glowstone.lir.overlap import is_injective, rebase, same_elements
+from glowstone.lir.overlap import rebase, same_elements
 from glowstone.lir_passes.access_index import AccessIndex, Use
 
 
@@ -70,7 +70,7 @@ def _write_the_destination(index: AccessIndex, copy: Instruction) -> bool:
     if producer.access.reads or producer.instruction is copy:
         return False
     written = rebase(producer.view, source, destination)
-    if written is None or producer.view.size != source.size or not is_injective(written):
+    if written is None or producer.view.size != source.size:
         return False
     if not _fits(producer, written) or index.is_used(destination, producer.position, index.position(copy)):
         return False

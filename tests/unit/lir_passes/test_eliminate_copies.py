@@ -70,8 +70,9 @@ def test_copies_of_copies_become_one(rewrite):
             id="the source is overwritten before the last reader",
         ),
         pytest.param(
-            f"{NEG}(out %s[2,3], in %x[2,3])\nCopy(out %t[3,2], in %s[3,2]/1,3)\n"
-            f"{NEG}(out %s[3,2], in %t[3,2])\n{NEG}(out %z[2,3], in %s[2,3])",
+            f"{NEG}(out %s[2,3], in %x[2,3])\nCopy(out %t[2,3], in %s[2,3])\n"
+            "MatMul{epilogue=None}(out %s[2,3], in %x[2,2]/3,1, in %t[2,3])\n"
+            f"Copy(out %z[2,3], in %s[2,3])\n{NEG}(out %y[3,2], in %s[3,2])",
             id="the reader overwrites the source",
         ),
         pytest.param(

@@ -97,3 +97,12 @@ def test_blocked_and_plain_buffers_stay_apart(rewrite):
     )
     body = f"{NEG}(out %s[8], in %x[8])\n{NEG}(out %t[8], in %s[8])\nCopy(out %z[8], in %t[8])"
     assert rewrite(share_buffers, declarations, body) == body.splitlines()
+
+
+def test_blocked_buffers_of_other_shapes_stay_apart(rewrite):
+    """Their padding lanes are at other places."""
+    declarations = (
+        "output %z: f32[8]\nactivation %s: f32[1,1,1,2,4] channels 3\nactivation %t: f32[1,2,1,1,4] channels 3\n"
+    )
+    body = f"Fill{{bits=0}}(out %s[8])\n{NEG}(out %t[8], in %s[8])\nCopy(out %z[8], in %t[8])"
+    assert rewrite(share_buffers, declarations, body) == body.splitlines()
