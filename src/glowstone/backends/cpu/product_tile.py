@@ -1,6 +1,7 @@
 """The register tile of matrix products: rows times a panel of columns, kept in registers over the whole depth.
 
-In: a target. Out: the width of a panel, in which constant weights are packed too, and the rows of a tile.
+In: a target. Out: the width of a panel, in which constant weights are packed too, the rows of a tile, and the division
+of rows and panels into units.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ PANEL_VECTORS = 2
 MOST_ROWS = 12
 SPARE_REGISTERS = 1
 """For the broadcast element of the left matrix; without fused multiply-add one more for the product."""
+UNIT_NANOSECONDS = 20_000
+FEWEST_TILES = 16
+"""Row tiles of a unit, where there are so many rows: a panel of weights is then read for enough work."""
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,25 @@ class ProductTile:
 def panel_width(target: Target) -> int:
     """Columns of a panel of float32 weights."""
     return max(PANEL_BYTES // 4, PANEL_VECTORS * target.float_lanes)
+
+
+@dataclass(frozen=True)
+class ProductDivision:
+    """How rows and panels of columns are divided into units."""
+
+    rows_per_unit: int
+    panels_per_unit: int
+    row_chunks: int
+    panel_groups: int
+
+    @staticmethod
+    def of(rows: int, panels: int, tile: ProductTile, nanoseconds_per_row: float) -> ProductDivision:
+        """Units of about `UNIT_NANOSECONDS`; `nanoseconds_per_row` is the time for one row of one panel."""
+        wanted = max(1, int(UNIT_NANOSECONDS / nanoseconds_per_row))
+        rows_per_unit = min(rows, max(FEWEST_TILES, wanted // tile.rows) * tile.rows)
+        panels_per_unit = max(1, min(panels, wanted // rows_per_unit))
+        return ProductDivision(rows_per_unit, panels_per_unit, -(-rows // rows_per_unit), -(-panels // panels_per_unit))
+
+    @property
+    def units(self) -> int:
+        return self.row_chunks * self.panel_groups

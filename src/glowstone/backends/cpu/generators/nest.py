@@ -13,6 +13,17 @@ from glowstone.backends.cpu.math.casts import storage_type
 
 RowBody = Callable[[list[InnerOperand], Value], None]
 """Emits the work on one run of the inner axis: operands standing at its first element, and its length."""
+PlaneBody = Callable[[list[InnerOperand], "Plane"], None]
+"""Emits the work on the rows of one unit: operands standing at the first element of the first."""
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Rows and columns of a unit, and for every operand the stride from row to row."""
+
+    rows: Value
+    columns: Value
+    row_strides: list[Value]
 
 
 @dataclass(frozen=True)
@@ -30,30 +41,42 @@ class NestWords:
 
 
 def emit_nest(emitter: Emitter, rank: int, body: RowBody) -> None:
+    """All units of this call, row by row."""
+
+    def emit_rows(operands: list[InnerOperand], plane: Plane) -> None:
+        with emitter.for_range(0, plane.rows) as rows:
+            standing = (
+                operand.moved(emitter.mul(rows.index, stride))
+                for operand, stride in zip(operands, plane.row_strides, strict=True)
+            )
+            body(list(standing), plane.columns)
+
+    emit_planes(emitter, rank, emit_rows)
+
+
+def emit_planes(emitter: Emitter, rank: int, body: PlaneBody) -> None:
     """All units of this call."""
     words = NestWords(emitter, rank)
-    count = len(emitter.key.operands)
     with emitter.for_units() as units:
         rest, chunk = emitter.divmod(units.index, emitter.derived(CHUNKS))
         outer, group = emitter.divmod(rest, emitter.derived(ROW_GROUPS))
-        first_column = emitter.mul(chunk, emitter.derived(CHUNK))
-        length = emitter.minimum(emitter.derived(CHUNK), emitter.sub(words.extent(-1), first_column))
-        first_row = emitter.mul(group, emitter.derived(ROWS))
-        last_row = emitter.minimum(emitter.add(first_row, emitter.derived(ROWS)), words.extent(-2))
+        column = emitter.mul(chunk, emitter.derived(CHUNK))
+        row = emitter.mul(group, emitter.derived(ROWS))
         coordinates = emitter.unravel(outer, [words.extent(axis) for axis in range(rank - 2)]) if rank > 2 else []
-        starts = [
-            emitter.strided(
-                emitter.pointer(operand),
-                storage_type(emitter.key.operands[operand].element),
-                *((place, words.stride(operand, axis)) for axis, place in enumerate(coordinates)),
-                (first_column, words.stride(operand, -1)),
-            )
-            for operand in range(count)
+        operands = [
+            _standing_at(emitter, words, operand, [*coordinates, row, column])
+            for operand in range(len(emitter.key.operands))
         ]
-        with emitter.for_range(first_row, last_row) as rows:
-            operands = []
-            for operand, start in enumerate(starts):
-                key = emitter.key.operands[operand]
-                pointer = emitter.strided(start, storage_type(key.element), (rows.index, words.stride(operand, -2)))
-                operands.append(InnerOperand(emitter, key.element, key.inner, pointer, words.stride(operand, -1)))
-            body(operands, length)
+        plane = Plane(
+            emitter.minimum(emitter.derived(ROWS), emitter.sub(words.extent(-2), row)),
+            emitter.minimum(emitter.derived(CHUNK), emitter.sub(words.extent(-1), column)),
+            [words.stride(operand, -2) for operand in range(len(operands))],
+        )
+        body(operands, plane)
+
+
+def _standing_at(emitter: Emitter, words: NestWords, operand: int, coordinates: list[Value]) -> InnerOperand:
+    key = emitter.key.operands[operand]
+    terms = ((place, words.stride(operand, axis)) for axis, place in enumerate(coordinates))
+    pointer = emitter.strided(emitter.pointer(operand), storage_type(key.element), *terms)
+    return InnerOperand(emitter, key.element, key.inner, pointer, words.stride(operand, -1))

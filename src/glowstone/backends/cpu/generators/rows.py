@@ -24,17 +24,29 @@ def vector_lanes(emitter: Emitter, elements: Sequence[ElementType]) -> int:
     return emitter.target.vector_bytes // max(LEAST_COMPUTED_BYTES, *(element.size for element in elements))
 
 
-def emit_row(emitter: Emitter, operands: Sequence[InnerOperand], length: Value, body: VectorBody) -> None:
-    """The body for all of a run: in the main loop without mask, in the tail under a mask or one by one."""
+def emit_row(
+    emitter: Emitter,
+    operands: Sequence[InnerOperand],
+    length: Value,
+    body: VectorBody,
+    widths: Sequence[int] = (VECTORS_PER_PASS,),
+) -> None:
+    """The body for all of a run: whole vectors without mask, so many (`widths`) per pass, the tail under a mask.
+
+    The tail is taken one by one where types do not permit masks. The body is emitted once for each width and the tail.
+    """
     lanes = vector_lanes(emitter, [operand.element for operand in operands])
     is_strided = any(operand.inner is InnerStride.ANY for operand in operands)
-    wide = lanes if is_strided else lanes * VECTORS_PER_PASS
-    whole = emitter.mul(emitter.div(length, wide), wide)
-    with emitter.for_range(0, whole, wide) as main:
-        body(main.index, wide, None)
+    start = emitter.i64(0)
+    for width in (1,) if is_strided else widths:
+        wide = lanes * width
+        whole = emitter.mul(emitter.div(length, wide), wide)
+        with emitter.for_range(start, whole, wide) as loop:
+            body(loop.index, wide, None)
+        start = whole
     if all(operand.is_maskable for operand in operands):
-        with emitter.for_range(whole, length, lanes) as tail:
+        with emitter.for_range(start, length, lanes) as tail:
             body(tail.index, lanes, emitter.first_lanes(emitter.sub(length, tail.index), lanes))
     else:
-        with emitter.for_range(whole, length) as tail:
+        with emitter.for_range(start, length) as tail:
             body(tail.index, 1, None)
