@@ -1,1 +1,7 @@
-"""api."""
+"""What users call: `compile`, `Model`, `InferenceSession`."""
+
+from glowstone.api.compile import compile
+from glowstone.api.model import BoundCall, Model, TensorInfo
+from glowstone.api.session import InferenceSession
+
+__all__ = ["BoundCall", "InferenceSession", "Model", "TensorInfo", "compile"]

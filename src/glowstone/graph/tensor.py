@@ -30,6 +30,12 @@ class Tensor:
         self.array = view
         self._digest: str | None = None
 
+    def move_to(self, array: Array) -> None:
+        """View other memory that holds the same content."""
+        view = array.view()
+        view.flags.writeable = False
+        self.array = view
+
     @property
     def type(self) -> TensorType:
         return TensorType(self.element, tuple(self.array.shape))

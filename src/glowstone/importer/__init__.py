@@ -1,8 +1,9 @@
 """From ONNX to the graph. `onnx` itself is imported on first use."""
 
 from glowstone.importer.importer import check_shape, declared_inputs, import_model
-from glowstone.importer.model_file import ModelFile, ModelSource, open_model, read_bytes
+from glowstone.importer.model_file import ModelFile, ModelSource, open_model, parse_model, read_bytes
 from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
+from glowstone.importer.tensors import external_locations
 
 __all__ = [
     "RULES",
@@ -11,9 +12,11 @@ __all__ = [
     "OnnxNode",
     "check_shape",
     "declared_inputs",
+    "external_locations",
     "import_model",
     "imports",
     "open_model",
+    "parse_model",
     "read_bytes",
     "rule_for",
 ]

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import GlowstoneError, LimitError, ModelError, ShapeError, UnsupportedError
+from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnsupportedError
 from glowstone.graph import Builder, Dimension, Graph, Tensor, Value
 from glowstone.importer import rules
-from glowstone.importer.model_file import DEFAULT_DOMAINS, ModelFile
+from glowstone.importer.model_file import ModelFile
 from glowstone.importer.registry import OnnxNode, rule_for
+from glowstone.importer.structure import check_structure, node_name
 from glowstone.importer.tensors import decode_tensor, element_type
 from glowstone.ops import Constant
-from glowstone.ops.constant import LARGEST_EXTENT
 from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,6 +29,8 @@ logger = logging.getLogger("glowstone")
 NOMINAL_EXTENTS = (64, 224, 48, 32, 128, 256, 16, 8, 4, 2, 1)
 """Tried in this order for symbolic dimensions without a reference shape; the first axis of an input counts as batch."""
 NOMINAL_BATCH = 1
+
+UNKNOWN_EXTENT = -1
 
 assert rules
 
@@ -49,7 +51,7 @@ def import_model(
         ModelError, UnsupportedError, ShapeError, LimitError: each names file, node and operator.
     """
     try:
-        _check_operators(model)
+        check_structure(model)
         graph_inputs = declared_inputs(model)
         _check_names(graph_inputs, shapes or {}, constants or {})
         return _at_reference(model, graph_inputs, dict(shapes or {}), dict(constants or {}))
@@ -81,39 +83,16 @@ def declared_inputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dime
 
 
 def _dimensions(name: str, dims: Any) -> tuple[Dimension, ...]:
+    """Numbers, or symbols where unknown; -1 is what some exporters write for an unknown dimension."""
     result: list[Dimension] = []
     for axis, dim in enumerate(dims):
-        if dim.HasField("dim_value") and dim.dim_value >= 0:
-            if dim.dim_value > LARGEST_EXTENT:
-                raise LimitError(
-                    f"input {name!r} has an extent that is too large",
-                    expected=f"at most {LARGEST_EXTENT}",
-                    found=dim.dim_value,
-                )
+        if dim.HasField("dim_value") and dim.dim_value != UNKNOWN_EXTENT:
+            if dim.dim_value < 0:
+                raise ModelError(f"{name!r} has a negative dimension", expected="0 or more", found=dim.dim_value)
             result.append(int(dim.dim_value))
         else:
-            known = dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim_{axis}"
-            result.append(known)
+            result.append(dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim_{axis}")
     return tuple(result)
-
-
-def _check_operators(model: ModelFile) -> None:
-    """Refuse a model with operators that have no rule, all of them at once."""
-    missing: dict[str, list[str]] = {}
-    for node in model.proto.graph.node:
-        default = node.domain in DEFAULT_DOMAINS
-        if not default or rule_for(node.op_type, model.opset) is None:
-            kind = node.op_type if default else f"{node.domain}.{node.op_type}"
-            missing.setdefault(kind, []).append(node.name or (node.output[0] if node.output else "?"))
-    if missing:
-        listed = ", ".join(f"{kind} ({len(nodes)})" for kind, nodes in sorted(missing.items()))
-        raise UnsupportedError(
-            f"the model uses operators that are not supported: {listed}",
-            node="; ".join(nodes[0] for _, nodes in sorted(missing.items())),
-            operator=", ".join(sorted(missing)),
-            expected=f"operators of opset {model.opset} that Glowstone has",
-            found=listed,
-        )
 
 
 def _check_names(
@@ -210,38 +189,54 @@ def _build(
     for tensor in proto.initializer:
         builder.names = (tensor.name,)
         values[tensor.name] = builder.emit(Constant(decode_tensor(tensor, model.folder)))
-    if proto.sparse_initializer:
-        raise UnsupportedError("sparse initializers are not supported", found=len(proto.sparse_initializer))
     for index, node in enumerate(proto.node):
         _import_node(model, builder, values, node, index)
     for entry in proto.output:
-        if entry.name not in values:
-            raise ModelError("an output is computed by no node", node=entry.name, expected=f"a value {entry.name!r}")
         value = values[entry.name]
-        declared_output = entry.type.tensor_type
-        dimensions = (
-            _dimensions(entry.name, declared_output.shape.dim) if declared_output.HasField("shape") else value.shape
-        )
-        graph.add_output(entry.name, value, dimensions if len(dimensions) == value.rank else value.shape)
+        graph.add_output(entry.name, value, _output_dimensions(entry, value))
     return graph
+
+
+def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
+    """The declared dimensions of an output; its extents at the reference shape where the model declares none.
+
+    Raises:
+        ModelError: the declared element type or rank is not that of the value.
+    """
+    declared = entry.type.tensor_type
+    if declared.elem_type and element_type(declared.elem_type, f"output {entry.name!r}") is not value.element:
+        raise ModelError(
+            f"output {entry.name!r} has another element type than declared",
+            expected=element_type(declared.elem_type, ""),
+            found=value.element,
+        )
+    if not declared.HasField("shape"):
+        return value.shape
+    dimensions = _dimensions(entry.name, declared.shape.dim)
+    if len(dimensions) != value.rank:
+        raise ModelError(
+            f"output {entry.name!r} has another rank than declared", expected=len(dimensions), found=value.rank
+        )
+    return dimensions
 
 
 def _fixed_input(
     builder: Builder, name: str, element: ElementType, dimensions: tuple[Dimension, ...], given: Array
 ) -> Value:
     array = np.asarray(given)
-    if array.dtype != element.dtype:
-        array = array.astype(element.dtype, casting="same_kind")
+    if not np.can_cast(array.dtype, element.dtype, "same_kind"):
+        raise InputError(f"constant {name!r} has another element type", expected=element, found=array.dtype)
+    array = array.astype(element.dtype, copy=False)
     check_shape(name, dimensions, array.shape)
     return builder.emit(Constant(Tensor(array, element)))
 
 
 def _import_node(model: ModelFile, builder: Builder, values: dict[str, Value], node: Any, index: int) -> None:
-    name = node.name or (node.output[0] if node.output else f"node {index}")
+    name = node_name(node, index)
     builder.names = (name,)
     try:
-        operands = tuple(_operand(values, operand) for operand in node.input)
-        attributes = {attribute.name: _attribute(model, attribute) for attribute in node.attribute}
+        operands = tuple(values[operand] if operand else None for operand in node.input)
+        attributes = _attributes(model, node)
         rule = rule_for(node.op_type, model.opset)
         assert rule is not None
         wrapped = OnnxNode(builder, node.op_type, name, operands, attributes, model.opset, len(node.output))
@@ -264,26 +259,42 @@ def _import_node(model: ModelFile, builder: Builder, values: dict[str, Value], n
             values[output] = value
 
 
-def _operand(values: Mapping[str, Value], name: str) -> Value | None:
-    if not name:
-        return None
-    if name not in values:
-        raise ModelError(
-            f"operand {name!r} is computed by no earlier node", expected="nodes in topological order", found=name
-        )
-    return values[name]
+def _attributes(model: ModelFile, node: Any) -> dict[str, Any]:
+    """The node's attributes by name: int, float, str, Tensor, or a tuple of the first three.
+
+    Raises:
+        ModelError: two attributes of one name, or one whose kind is unknown.
+        UnsupportedError: a graph, or a kind that no operator here has.
+    """
+    attributes: dict[str, Any] = {}
+    for attribute in node.attribute:
+        if attribute.name in attributes:
+            raise ModelError("an attribute is given twice", expected="distinct names", found=attribute.name)
+        attributes[attribute.name] = _attribute(model, attribute)
+    return attributes
 
 
 def _attribute(model: ModelFile, attribute: Any) -> Any:
     import onnx
 
-    if attribute.type == onnx.AttributeProto.TENSOR:
+    kinds = onnx.AttributeProto
+    field = {
+        kinds.INT: "i",
+        kinds.FLOAT: "f",
+        kinds.STRING: "s",
+        kinds.INTS: "ints",
+        kinds.FLOATS: "floats",
+        kinds.STRINGS: "strings",
+    }.get(attribute.type)
+    if attribute.type == kinds.TENSOR:
         return decode_tensor(attribute.t, model.folder)
-    if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
-        raise UnsupportedError(f"attribute {attribute.name} holds a graph, which is not supported")
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
+    if field is None or attribute.ref_attr_name:
+        raise UnsupportedError(
+            f"attribute {attribute.name} is of a kind that is not supported",
+            expected="numbers, text or a tensor",
+            found=kinds.AttributeType.Name(attribute.type).lower(),
+        )
+    value = getattr(attribute, field)
+    if field == "s":
         return value.decode("utf-8", "replace")
-    if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS):
-        return tuple(value)
-    return value
+    return value if field in ("i", "f") else tuple(value)

@@ -41,15 +41,24 @@ def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
         path = Path(source)
         try:
             return path.read_bytes(), str(path), Path(os.path.realpath(path)).parent
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise ModelError(
-                "cannot read the model file", file=str(path), found=error.strerror, remedy="check the path"
+                "cannot read the model file",
+                file=str(path),
+                found=getattr(error, "strerror", None) or error,
+                remedy="check the path",
             ) from error
     return None, "<ModelProto>", None
 
 
 def open_model(source: ModelSource) -> ModelFile:
-    """Parse and check the envelope: protobuf, graph present, opset known.
+    """Read and parse. See `read_bytes` and `parse_model` for what is raised."""
+    data, name, folder = read_bytes(source)
+    return parse_model(source if data is None else data, name, folder)
+
+
+def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
+    """Parse bytes, or take a ModelProto, and check the envelope: protobuf, graph present, opset known.
 
     Raises:
         ModelError: not a model, truncated, or without a graph.
@@ -58,20 +67,19 @@ def open_model(source: ModelSource) -> ModelFile:
     import onnx
     from google.protobuf.message import DecodeError
 
-    data, name, folder = read_bytes(source)
-    if data is None:
+    if not isinstance(source, bytes):
         proto = source
         if not isinstance(proto, onnx.ModelProto):
             raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(source).__name__)
     else:
         try:
-            proto = onnx.ModelProto.FromString(data)
+            proto = onnx.ModelProto.FromString(source)
         except DecodeError as error:
             raise ModelError(
                 "not an ONNX model, or a truncated one",
                 file=name,
                 expected="a serialized ModelProto",
-                found=f"{len(data)} bytes that do not parse",
+                found=f"{len(source)} bytes that do not parse",
             ) from error
     if not proto.HasField("graph") or not proto.graph.output:
         raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from glowstone.errors import ModelError, UnsupportedError
-from glowstone.graph import Builder, Operator, Value
+from glowstone.graph import Builder, Operator, Tensor, Value
 from glowstone.graph.operator import Array
 
+Kind = TypeVar("Kind")
+Default = TypeVar("Default")
 Rule = Callable[["OnnxNode"], "Value | tuple[Value, ...]"]
 RULES: dict[str, list[tuple[int, Rule]]] = {}
 """Rules by ONNX operator name, each from its first opset on, newest first."""
@@ -90,13 +92,62 @@ class OnnxNode:
     def integers(self, index: int, name: str) -> tuple[int, ...] | None:
         """`constant` as a tuple of integers."""
         array = self.constant(index, name)
+        if array is not None and array.dtype.kind not in "iu":
+            raise ModelError(f"operand {name} has the wrong element type", expected="integers", found=array.dtype)
         return None if array is None else tuple(int(number) for number in array.ravel())
 
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.attributes.get(name, default)
+    def integer(self, name: str, default: int) -> int:
+        """An attribute of kind INT. This and the next raise ModelError for an attribute of another kind."""
+        return self._attribute(name, int, default)
+
+    def optional_integer(self, name: str) -> int | None:
+        return self._attribute(name, int, None)
+
+    def number(self, name: str, default: float) -> float:
+        """An attribute of kind FLOAT."""
+        return self._attribute(name, float, default)
+
+    def text(self, name: str, default: str) -> str:
+        """An attribute of kind STRING."""
+        return self._attribute(name, str, default)
+
+    def tensor(self, name: str) -> Tensor | None:
+        """An attribute of kind TENSOR."""
+        return self._attribute(name, Tensor, None)
+
+    def flag(self, name: str) -> bool:
+        """An attribute of kind INT that means yes where it is not 0; no where it is left out."""
+        return bool(self.integer(name, 0))
+
+    def integer_list(self, name: str) -> tuple[int, ...] | None:
+        """An attribute of kind INTS."""
+        return self._list(name, int)
+
+    def number_list(self, name: str) -> tuple[float, ...] | None:
+        """An attribute of kind FLOATS."""
+        return self._list(name, float)
+
+    def _list(self, name: str, kind: type[Kind]) -> tuple[Kind, ...] | None:
+        values: tuple[Any, ...] | None = self._attribute(name, tuple, None)
+        if values is not None and not all(isinstance(value, kind) for value in values):
+            raise self._wrong_kind(name, f"a list of {kind.__name__}")
+        return values
+
+    def _attribute(self, name: str, kind: type[Kind], default: Default) -> Kind | Default:
+        if name not in self.attributes:
+            return default
+        value = self.attributes[name]
+        if not isinstance(value, kind):
+            raise self._wrong_kind(name, kind.__name__)
+        return value
+
+    def _wrong_kind(self, name: str, expected: str) -> ModelError:
+        return ModelError(f"attribute {name} has the wrong kind", expected=expected, found=repr(self.attributes[name]))
 
     def refuse(self, attribute: str, expected: object) -> UnsupportedError:
         """An error about an attribute's value."""
         return UnsupportedError(
-            f"attribute {attribute} has a value that is not supported", expected=expected, found=self.get(attribute)
+            f"attribute {attribute} has a value that is not supported",
+            expected=expected,
+            found=self.attributes.get(attribute),
         )

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import LimitError, ModelError, UnsupportedError
+from glowstone.errors import ModelError, UnsupportedError
 from glowstone.graph import Tensor
-from glowstone.ops.constant import LARGEST_EXTENT
-from glowstone.types import ElementType
+from glowstone.types import ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,13 +31,14 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     12: ElementType.U32,
     13: ElementType.U64,
 }
-_TYPED_FIELD: dict[ElementType, str] = {
-    ElementType.F32: "float_data",
-    ElementType.F64: "double_data",
-    ElementType.I64: "int64_data",
-    ElementType.U64: "uint64_data",
-    ElementType.U32: "uint64_data",
+_TYPED_FIELD: dict[ElementType, tuple[str, type]] = {
+    ElementType.F32: ("float_data", np.float32),
+    ElementType.F64: ("double_data", np.float64),
+    ElementType.I64: ("int64_data", np.int64),
+    ElementType.U64: ("uint64_data", np.uint64),
+    ElementType.U32: ("uint64_data", np.uint64),
 }
+_SMALL_FIELD = ("int32_data", np.int32)
 _EXTERNAL = 1
 
 
@@ -71,7 +71,8 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     name = f"tensor {proto.name!r}"
     element = element_type(proto.data_type, name)
     shape = tuple(int(extent) for extent in proto.dims)
-    check_extents(shape, name)
+    _check_extents(shape, name)
+    check_size(TensorType(element, shape))
     count = math.prod(shape)
     if proto.data_location == _EXTERNAL:
         array = _external(proto, folder, count * element.size, name)
@@ -88,31 +89,29 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     return Tensor(array.view(element.dtype.newbyteorder("<")).reshape(shape), element)
 
 
-def check_extents(shape: tuple[int, ...], name: str) -> None:
-    """Raise ModelError for a negative extent, LimitError for one that no tensor can have."""
-    for extent in shape:
-        if extent < 0:
-            raise ModelError(f"{name} has a negative extent", found=list(shape))
-        if extent > LARGEST_EXTENT:
-            raise LimitError(
-                f"{name} has an extent that is too large", expected=f"at most {LARGEST_EXTENT}", found=extent
-            )
+def _check_extents(shape: tuple[int, ...], name: str) -> None:
+    """Raise ModelError for a negative extent."""
+    if min(shape, default=0) < 0:
+        raise ModelError(f"{name} has a negative extent", expected="0 or more", found=list(shape))
 
 
 def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
-    values = getattr(proto, _TYPED_FIELD.get(element, "int32_data"))
+    field, held = _TYPED_FIELD.get(element, _SMALL_FIELD)
+    values: Array = np.array(getattr(proto, field), held)
     if len(values) != count:
         raise ModelError(
             f"{name} has the wrong amount of data", expected=f"{count} elements", found=f"{len(values)} elements"
         )
     if element is ElementType.F16:
-        return np.array(values, np.uint16).view(np.float16)
-    return np.array(values).astype(element.dtype)
+        return values.astype(np.uint16).view(np.float16)
+    return values.astype(element.dtype)
 
 
 def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
     """Bytes of a tensor kept in another file: inside the model's own folder, a regular file, no links on the way."""
     entries = {entry.key: entry.value for entry in proto.external_data}
+    if not all(isinstance(text, str) for text in (*entries, *entries.values())):
+        raise ModelError(f"{name} names its external file by no text", expected="UTF-8", found=repr(entries))
     location = entries.get("location", "")
     if folder is None:
         raise ModelError(
@@ -134,26 +133,43 @@ def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
         )
     if size == 0:
         return np.empty(0, np.uint8)
-    return np.memmap(path, np.uint8, "r", offset, (length,))
+    try:
+        return np.memmap(path, np.uint8, "r", offset, (length,))
+    except OSError as error:
+        raise _unreadable(name, location, error) from error
 
 
 def _checked_path(folder: Path, location: str, name: str) -> Path:
     parts = Path(location).parts
-    if not location or os.path.isabs(location) or ".." in parts:
+    if not parts or os.path.isabs(location) or ".." in parts:
         raise ModelError(
-            f"{name} lies outside the model's folder", expected="a relative path without ..", found=location
+            f"{name} lies outside the model's folder",
+            expected="a relative path without ..",
+            found=location or "nothing",
         )
     path = folder
     for part in parts:
         path = path / part
         try:
             mode = path.lstat().st_mode
-        except OSError as error:
-            raise ModelError(
-                f"the external file of {name} cannot be read", found=f"{location}: {error.strerror}"
-            ) from error
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            raise _unreadable(name, location, error) from error
         if stat.S_ISLNK(mode):
             raise ModelError(f"the external file of {name} is reached through a link", found=location)
     if not stat.S_ISREG(mode) or path.stat().st_nlink > 1:
         raise ModelError(f"the external file of {name} is no plain file", found=location)
     return path
+
+
+def _unreadable(name: str, location: str, error: Exception) -> ModelError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return ModelError(f"the external file of {name} cannot be read", found=f"{location}: {reason}")
+
+
+def external_locations(proto: Any) -> list[str]:
+    """Files that the initializers of a graph lie in, relative to the model's folder, each once, in order."""
+    found = []
+    for tensor in proto.initializer:
+        if tensor.data_location == _EXTERNAL:
+            found += [entry.value for entry in tensor.external_data if entry.key == "location"]
+    return list(dict.fromkeys(found))

@@ -26,9 +26,10 @@ def window_attributes(node: OnnxNode, spatial: int) -> WindowAttributes:
     Raises:
         ModelError: auto_pad is none of the four words of the specification.
     """
-    word = node.get("auto_pad", "NOTSET") or "NOTSET"
+    word = node.text("auto_pad", "NOTSET") or "NOTSET"
     if word not in _PADDINGS:
         raise ModelError("attribute auto_pad is unknown", expected=", ".join(_PADDINGS), found=word)
     ones = (1,) * spatial
-    pads = node.get("pads", (0,) * (2 * spatial)) if _PADDINGS[word] == "explicit" else (0,) * (2 * spatial)
-    return WindowAttributes(node.get("strides", ones), node.get("dilations", ones), pads, _PADDINGS[word])
+    pads = (node.integer_list("pads") if _PADDINGS[word] == "explicit" else None) or (0,) * (2 * spatial)
+    strides, dilations = (node.integer_list(name) or ones for name in ("strides", "dilations"))
+    return WindowAttributes(strides, dilations, pads, _PADDINGS[word])

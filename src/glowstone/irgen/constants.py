@@ -28,9 +28,39 @@ class ConstantPool:
         self._buffers: dict[tuple[Tensor, int | None], Buffer] = {}
         self._frozen = False
 
-    def freeze(self) -> None:
-        """The block of weights is made: nothing can be added to it any more."""
+    def freeze(self, block: Array) -> None:
+        """Move all data into one block of bytes and let tensors view it; nothing can be added any more.
+
+        Args:
+            block: at least `bytes` bytes, written here.
+        """
+        offsets = self.offsets()
+        for (tensor, channel_block), buffer in self._buffers.items():
+            assert buffer.data is not None
+            part = block[offsets[buffer] : offsets[buffer] + buffer.bytes].view(buffer.data.dtype).reshape(buffer.shape)
+            part[...] = buffer.data
+            self._settle(tensor, channel_block, buffer, part)
         self._frozen = True
+
+    def adopt(self, block: Array, entries: list[tuple[Tensor, int | None, Buffer]]) -> None:
+        """The pool of a model whose block is already written, as `entries` gave it."""
+        self._buffers = {(tensor, channel_block): buffer for tensor, channel_block, buffer in entries}
+        offsets = self.offsets()
+        for tensor, channel_block, buffer in entries:
+            part = block[offsets[buffer] : offsets[buffer] + buffer.bytes].view(buffer.element.dtype)
+            self._settle(tensor, channel_block, buffer, part.reshape(buffer.shape))
+        self._frozen = True
+
+    def entries(self) -> list[tuple[Tensor, int | None, Buffer]]:
+        """Tensor, layout and buffer, in order of first use."""
+        return [(tensor, channel_block, buffer) for (tensor, channel_block), buffer in self._buffers.items()]
+
+    @staticmethod
+    def _settle(tensor: Tensor, channel_block: int | None, buffer: Buffer, part: Array) -> None:
+        """Let buffer and tensor view the block instead of holding a copy."""
+        buffer.data = part
+        if channel_block is None:
+            tensor.move_to(part)
 
     def buffer(self, tensor: Tensor, channel_block: int | None) -> Buffer:
         """The buffer of a tensor in a layout; made on first use."""

@@ -12,20 +12,20 @@ from glowstone.ops import BatchNormalization, Conv
 @imports("Conv")
 def import_conv(node: OnnxNode) -> Value:
     w = node.operand(1)
-    kernel = node.get("kernel_shape", w.shape[2:])
-    if tuple(kernel) != w.shape[2:]:
+    kernel = node.integer_list("kernel_shape") or w.shape[2:]
+    if kernel != w.shape[2:]:
         raise ModelError(
             "attribute kernel_shape differs from the weights", expected=list(w.shape[2:]), found=list(kernel)
         )
     window = window_attributes(node, len(kernel))
-    operator = Conv(window.strides, window.dilations, window.pads, node.get("group", 1), window.padding)
+    operator = Conv(window.strides, window.dilations, window.pads, node.integer("group", 1), window.padding)
     return node.emit(operator, *node.operands)
 
 
 @imports("BatchNormalization")
 def import_batch_normalization(node: OnnxNode) -> Value:
-    if node.get("training_mode", 0):
+    if node.flag("training_mode"):
         raise node.refuse("training_mode", 0)
-    if node.get("spatial", 1) != 1:
+    if node.integer("spatial", 1) != 1:
         raise node.refuse("spatial", 1)
-    return node.emit(BatchNormalization(node.get("epsilon", 1e-5)), *node.operands)
+    return node.emit(BatchNormalization(node.number("epsilon", 1e-5)), *node.operands)

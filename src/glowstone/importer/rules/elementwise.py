@@ -102,17 +102,17 @@ for _name, _operator in {"Sum": Add(), "Max": Maximum(), "Min": Minimum()}.items
 
 @imports("LeakyRelu")
 def import_leaky_relu(node: OnnxNode) -> Value:
-    return node.emit(LeakyRelu(node.get("alpha", 0.01)), node.operand(0))
+    return node.emit(LeakyRelu(node.number("alpha", 0.01)), node.operand(0))
 
 
 @imports("HardSigmoid")
 def import_hard_sigmoid(node: OnnxNode) -> Value:
-    return node.emit(HardSigmoid(node.get("alpha", 0.2), node.get("beta", 0.5)), node.operand(0))
+    return node.emit(HardSigmoid(node.number("alpha", 0.2), node.number("beta", 0.5)), node.operand(0))
 
 
 @imports("Cast")
 def import_cast(node: OnnxNode) -> Value:
-    return node.emit(Cast(element_type(node.get("to", 0), "attribute to")), node.operand(0))
+    return node.emit(Cast(element_type(node.integer("to", 0), "attribute to")), node.operand(0))
 
 
 @imports("Clip")
@@ -120,7 +120,8 @@ def import_clip_attributes(node: OnnxNode) -> Value:
     """Clip-6: limits are attributes."""
     x = node.operand(0)
     limits = [
-        scalar(node.builder, node.get(name), x.element) if name in node.attributes else None for name in ("min", "max")
+        scalar(node.builder, node.number(name, 0.0), x.element) if name in node.attributes else None
+        for name in ("min", "max")
     ]
     return node.emit(Clip(), x, *limits)
 

@@ -9,4 +9,4 @@ from glowstone.ops import Gather
 
 @imports("Gather")
 def import_gather(node: OnnxNode) -> Value:
-    return node.emit(Gather(node.get("axis", 0)), node.operand(0), node.operand(1))
+    return node.emit(Gather(node.integer("axis", 0)), node.operand(0), node.operand(1))

@@ -14,7 +14,5 @@ def import_matmul(node: OnnxNode) -> Value:
 
 @imports("Gemm")
 def import_gemm(node: OnnxNode) -> Value:
-    operator = Gemm(
-        node.get("alpha", 1.0), node.get("beta", 1.0), bool(node.get("transA", 0)), bool(node.get("transB", 0))
-    )
+    operator = Gemm(node.number("alpha", 1.0), node.number("beta", 1.0), node.flag("transA"), node.flag("transB"))
     return node.emit(operator, *node.operands)

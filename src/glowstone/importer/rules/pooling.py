@@ -10,19 +10,17 @@ from glowstone.ops import AveragePool, GlobalAveragePool, MaxPool
 
 
 def _kernel(node: OnnxNode) -> tuple[int, ...]:
-    kernel = node.get("kernel_shape")
+    kernel = node.integer_list("kernel_shape")
     if not kernel:
         raise ModelError("attribute kernel_shape is missing")
-    return tuple(kernel)
+    return kernel
 
 
 @imports("MaxPool")
 def import_max_pool(node: OnnxNode) -> Value:
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
-    operator = MaxPool(
-        kernel, window.strides, window.dilations, window.pads, window.padding, bool(node.get("ceil_mode", 0))
-    )
+    operator = MaxPool(kernel, window.strides, window.dilations, window.pads, window.padding, node.flag("ceil_mode"))
     return node.emit(operator, node.operand(0))
 
 
@@ -36,8 +34,8 @@ def import_average_pool(node: OnnxNode) -> Value:
         window.dilations,
         window.pads,
         window.padding,
-        bool(node.get("ceil_mode", 0)),
-        bool(node.get("count_include_pad", 0)),
+        node.flag("ceil_mode"),
+        node.flag("count_include_pad"),
     )
     return node.emit(operator, node.operand(0))
 

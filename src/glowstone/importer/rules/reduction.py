@@ -14,16 +14,16 @@ Maker = Callable[[Any, bool], Any]
 
 
 def _import_with_attribute(kind: Maker, node: OnnxNode) -> Value:
-    return node.emit(kind(node.get("axes"), bool(node.get("keepdims", 1))), node.operand(0))
+    return node.emit(kind(node.integer_list("axes") or None, bool(node.integer("keepdims", 1))), node.operand(0))
 
 
 def _import_with_operand(kind: Maker, node: OnnxNode) -> Value:
     axes = node.integers(1, "axes")
     if not axes:
-        if node.get("noop_with_empty_axes", 0):
+        if node.flag("noop_with_empty_axes"):
             return node.emit(Identity(), node.operand(0))
         axes = None
-    return node.emit(kind(axes, bool(node.get("keepdims", 1))), node.operand(0))
+    return node.emit(kind(axes, bool(node.integer("keepdims", 1))), node.operand(0))
 
 
 _AXES_OPERAND_SINCE: dict[str, tuple[Maker, int]] = {

@@ -13,28 +13,31 @@ from glowstone.ops.constant import constant
 
 @imports("Shape")
 def import_shape(node: OnnxNode) -> Value:
-    return node.emit(Shape(node.get("start", 0), node.get("end")), node.operand(0))
+    return node.emit(Shape(node.integer("start", 0), node.optional_integer("end")), node.operand(0))
 
 
 @imports("Reshape")
 def import_reshape(node: OnnxNode) -> Value:
-    return node.emit(Reshape(bool(node.get("allowzero", 0))), node.operand(0), node.operand(1))
+    return node.emit(Reshape(node.flag("allowzero")), node.operand(0), node.operand(1))
 
 
 @imports("Flatten")
 def import_flatten(node: OnnxNode) -> Value:
-    return node.emit(Flatten(node.get("axis", 1)), node.operand(0))
+    return node.emit(Flatten(node.integer("axis", 1)), node.operand(0))
 
 
 @imports("Transpose")
 def import_transpose(node: OnnxNode) -> Value:
     x = node.operand(0)
-    return node.emit(Transpose(tuple(node.get("perm", range(x.rank)[::-1]))), x)
+    permutation = node.integer_list("perm")
+    if permutation is None:
+        permutation = tuple(range(x.rank))[::-1]
+    return node.emit(Transpose(permutation), x)
 
 
 @imports("Squeeze")
 def import_squeeze_attribute(node: OnnxNode) -> Value:
-    return node.emit(Squeeze(node.get("axes")), node.operand(0))
+    return node.emit(Squeeze(node.integer_list("axes")), node.operand(0))
 
 
 @imports("Squeeze", since=13)
@@ -44,7 +47,7 @@ def import_squeeze(node: OnnxNode) -> Value:
 
 @imports("Unsqueeze")
 def import_unsqueeze_attribute(node: OnnxNode) -> Value:
-    return _unsqueeze(node, node.get("axes"))
+    return _unsqueeze(node, node.integer_list("axes"))
 
 
 @imports("Unsqueeze", since=13)
@@ -60,17 +63,18 @@ def _unsqueeze(node: OnnxNode, axes: tuple[int, ...] | None) -> Value:
 
 @imports("Concat")
 def import_concat(node: OnnxNode) -> Value:
-    if "axis" not in node.attributes:
+    axis = node.optional_integer("axis")
+    if axis is None:
         raise ModelError("attribute axis is missing")
     if len(node.operands) == 1:
         return node.emit(Identity(), node.operand(0))
-    return node.emit(Concat(node.get("axis")), *node.operands)
+    return node.emit(Concat(axis), *node.operands)
 
 
 @imports("Slice")
 def import_slice_attributes(node: OnnxNode) -> Value:
     """Slice-1: starts, ends and axes are attributes."""
-    lists = [node.get(name) for name in ("starts", "ends", "axes")]
+    lists = [node.integer_list(name) for name in ("starts", "ends", "axes")]
     operands = [
         constant(node.builder, np.asarray(numbers, np.int64)) if numbers is not None else None for numbers in lists
     ]

@@ -1,0 +1,238 @@
+"""`glowstone.compile`: from a model file to a `Model`, through the cache or the compiler."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from glowstone import importer
+from glowstone.api.engine import Engine, Signature
+from glowstone.api.machine import compiler_version, host_target, kernel_store, machine_memory, open_cache, run_loop
+from glowstone.api.model import Model
+from glowstone.api.saved_model import SavedModel, save
+from glowstone.backends.cpu.backend import CpuBackend
+from glowstone.backends.cpu.target import Target
+from glowstone.compiler import NUMERICS, Settings
+from glowstone.errors import InputError, ModelError, UnsupportedError
+from glowstone.graph import Graph
+from glowstone.importer import ModelFile, ModelSource
+from glowstone.options import Options
+from glowstone.runtime.cache import Cache
+from glowstone.runtime.kernel_library import KernelLibrary, Progress
+from glowstone.runtime.threads import default_threads
+from glowstone.types import Shape
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+logger = logging.getLogger("glowstone")
+
+MOST_THREADS = 64
+
+
+def compile(
+    model: ModelSource,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, Array] | None = None,
+    backend: str = "cpu",
+    target: str = "host",
+    threads: int | None = None,
+    numerics: str = "relaxed",
+    tuning: str | os.PathLike[str] | None = None,
+    cache: bool = True,
+    memory_limit: int | None = None,
+    options: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+) -> Model:
+    """Compile a model to machine code.
+
+    Args:
+        model: a path, the bytes of a model, or an onnx.ModelProto.
+        shapes: the reference shape by input name. Not a restriction: another shape specializes from the template.
+        constants: inputs fixed at compile time.
+        backend: "cpu".
+        target: "host", or "triple/cpu/features" of this machine's kind.
+        threads: how many threads a run uses; by default the physical cores that this process may use.
+        numerics: "relaxed", or "strict": every output is a sum of exactly the products of the specification.
+        tuning: a tuning file; None for the rules alone.
+        cache: use the cache on disk.
+        memory_limit: most bytes of planned memory; by default half of what the control group or the machine has.
+        options: see `glowstone.Options`.
+        progress: called with the number of kernels that are ready and wanted.
+
+    Raises:
+        ModelError: the file is no valid model.
+        UnsupportedError: it uses operators or types that are not there.
+        ShapeError: a shape does not fit it.
+        LimitError: planned memory is above the limit.
+        InputError: an argument of this function is wrong.
+    """
+    resolved = Options.resolve(options)
+    store = open_cache(resolved) if cache else None
+    chosen = _target(backend, target, store)
+    if numerics not in NUMERICS:
+        raise InputError("unknown numerics", expected=" or ".join(NUMERICS), found=numerics)
+    if tuning is not None:
+        raise UnsupportedError("tuning files are not supported", expected="tuning=None", found=str(tuning))
+    limit = memory_limit or resolved.memory_limit or machine_memory() // 2
+    settings = Settings(CpuBackend(chosen), numerics, resolved, limit)
+    source = _Source(model, dict(shapes or {}), dict(constants or {}))
+    library = KernelLibrary(chosen, kernel_store(store, chosen))
+    count = _threads(threads)
+    code = run_loop(store, chosen)
+    entry = source.key(chosen, numerics, resolved) if store is not None else ""
+    engine = _from_cache(store, entry, source, settings, library) if store is not None else None
+    if engine is None:
+        engine = _from_source(source, settings, library, progress)
+        if store is not None:
+            store.put(entry, *save(engine, source.external_files()))
+    return Model(engine, code, count)
+
+
+def _target(backend: str, text: str, store: Cache | None) -> Target:
+    if backend != "cpu":
+        raise InputError("unknown backend", expected="cpu", found=backend)
+    if text == "host":
+        return host_target(store)
+    try:
+        return Target.parse(text)
+    except ValueError as error:
+        raise InputError("target cannot be read", expected="host, or triple/cpu/features", found=text) from error
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return default_threads()
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise InputError("threads out of range", expected=f"1 to {MOST_THREADS}", found=threads)
+    return threads
+
+
+def _from_cache(
+    store: Cache, entry: str, source: _Source, settings: Settings, library: KernelLibrary
+) -> Engine | None:
+    content = store.get(entry)
+    if content is None:
+        return None
+    with settings.stage("load from cache"):
+        saved = SavedModel.read(content)
+        if not source.has_files(saved.record.external_files):
+            return None
+        engine = Engine(saved.record.signature, saved.record.reference, source.graph, settings, library)
+        saved.restore(engine)
+    return engine
+
+
+def _from_source(source: _Source, settings: Settings, library: KernelLibrary, progress: Progress | None) -> Engine:
+    with settings.stage("import"):
+        graph = source.graph()
+    reference = tuple(value.shape for value in graph.inputs)
+    engine = Engine(Signature.of(graph), reference, source.graph_once(graph), settings, library)
+    del graph
+    engine.executable(reference, progress)
+    return engine
+
+
+class _Source:
+    """The model as it was given, for the first compilation and for another template later."""
+
+    def __init__(self, model: ModelSource, shapes: dict[str, Sequence[int]], constants: dict[str, Array]) -> None:
+        self._model = model
+        self._shapes = {name: _extents(name, shape) for name, shape in shapes.items()}
+        self._constants = {name: np.asarray(array) for name, array in constants.items()}
+        self._digest: str | None = None
+        self._held: bytes | None = None
+        """The file's bytes between the first read and the first import."""
+
+    def graph(self) -> Graph:
+        """Import the model.
+
+        Raises:
+            ModelError: the model is not valid, or not what it was when it was compiled.
+        """
+        return importer.import_model(self._open(), self._shapes, self._constants)
+
+    def graph_once(self, graph: Graph) -> Callable[[], Graph]:
+        """A function that gives the graph that is already there the first time, and imports it again later."""
+        waiting = [graph]
+        return lambda: waiting.pop() if waiting else self.graph()
+
+    def key(self, target: Target, numerics: str, options: Options) -> str:
+        """Name of the cache entry: everything that decides the compiled bytes."""
+        data, _, folder = importer.read_bytes(self._model)
+        self._held = data
+        self._digest = _digest(_serialized(self._model) if data is None else data)
+        constants = {
+            name: (str(array.dtype), array.shape, _digest(np.ascontiguousarray(array)))
+            for name, array in sorted(self._constants.items())
+        }
+        parts = (
+            self._digest,
+            str(folder),
+            sorted(self._shapes.items()),
+            constants,
+            target.text,
+            numerics,
+            options.skip_passes,
+            compiler_version(),
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest() + ".model"
+
+    def _open(self) -> ModelFile:
+        data, name, folder = importer.read_bytes(self._model) if self._held is None else self._held_file()
+        self._held = None
+        if data is not None and self._digest is not None and _digest(data) != self._digest:
+            raise ModelError("the model file was changed after it was compiled", file=name, remedy="compile it again")
+        return importer.parse_model(self._model if data is None else data, name, folder)
+
+    def _held_file(self) -> tuple[bytes | None, str, Path | None]:
+        is_path = isinstance(self._model, str | os.PathLike)
+        folder = Path(os.path.realpath(self._model)).parent if is_path else None
+        return self._held, str(self._model) if is_path else "<bytes>", folder
+
+    def external_files(self) -> tuple[tuple[str, str], ...]:
+        """Path and digest of every file with external data."""
+        _, _, folder = importer.read_bytes(self._model)
+        if folder is None:
+            return ()
+        locations = importer.external_locations(importer.open_model(self._model).proto.graph)
+        return tuple((location, _digest((folder / location).read_bytes())) for location in locations)
+
+    def has_files(self, files: tuple[tuple[str, str], ...]) -> bool:
+        """Whether the files with external data are there and unchanged."""
+        if not files:
+            return True
+        _, _, folder = importer.read_bytes(self._model)
+        if folder is None:
+            return False
+        return all(_file_digest(folder / location) == digest for location, digest in files)
+
+
+def _extents(name: str, shape: Sequence[int]) -> Shape:
+    if any(isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0 for extent in shape):
+        raise InputError(f"shape of {name!r} cannot be read", expected="integers, 0 or more", found=list(shape))
+    return tuple(int(extent) for extent in shape)
+
+
+def _serialized(model: Any) -> bytes:
+    if not hasattr(model, "SerializeToString"):
+        raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(model).__name__)
+    serialized: bytes = model.SerializeToString(deterministic=True)
+    return serialized
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file_digest(path: Path) -> str | None:
+    try:
+        return _digest(path.read_bytes())
+    except OSError:
+        return None

@@ -1,0 +1,56 @@
+"""What the compiler did with a model, as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glowstone.api.engine import Engine
+from glowstone.compiler import Plan
+
+
+def build_report(engine: Engine) -> dict[str, Any]:
+    """Stages with seconds, kernels, memory, instructions at the reference shape, counters.
+
+    A model that came from the cache is planned again here, so the report is complete either way.
+    """
+    plan = engine.reference_plan()
+    instructions = [
+        {
+            "name": ", ".join(instruction.names),
+            "operation": instruction.operation.name,
+            "kernel": getattr(call.key, "symbol", str(call.key)),
+            "algorithm": algorithm(call.key, instruction.operation.name),
+            "cost_ns": call.cost,
+            "units": call.units,
+        }
+        for instruction, call in zip(plan.instructions, plan.calls, strict=True)
+    ]
+    return {
+        "backend": engine.settings.backend.name,
+        "reference_shapes": {
+            name: list(shape) for (name, _, _), shape in zip(engine.signature.inputs, engine.reference, strict=True)
+        },
+        "stages": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.stages.items()],
+        "kernels": sorted({str(entry["kernel"]) for entry in instructions}),
+        "memory": memory_report(plan, engine),
+        "instructions": instructions,
+        "counters": {**vars(engine.counters), "kernels_compiled": engine.library.compiled},
+        "host_steps": 0,  # every instruction of a table is a generated kernel
+    }
+
+
+def memory_report(plan: Plan, engine: Engine) -> dict[str, int]:
+    """Bytes of the arena and its bound, of weights, and of scratch per thread."""
+    return {
+        "arena_bytes": plan.memory.arena_bytes,
+        "bound_bytes": plan.memory.bound,
+        "constants_bytes": plan.addresses.constant_bytes,
+        "plan_constants_bytes": plan.addresses.plan_constant_bytes,
+        "scratch_bytes_per_thread": max((call.scratch for call in plan.calls), default=0),
+    }
+
+
+def algorithm(key: object, operation: str) -> str:
+    """A word or two for how the kernel works: the operation with the variant that was chosen."""
+    variant = getattr(key, "variant", ())
+    return " ".join([operation, *map(str, variant)]) if variant else operation

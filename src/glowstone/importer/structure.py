@@ -1,0 +1,120 @@
+"""Checks of a model's structure, before any node is imported: names, order, operators.
+
+In: a parsed model. Out: nothing, or an error. Afterwards every name is text and computed exactly once, before it is
+read, and every operator has a rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from glowstone.errors import ModelError, UnsupportedError
+from glowstone.importer.model_file import DEFAULT_DOMAINS, ModelFile
+from glowstone.importer.registry import rule_for
+
+
+def node_name(node: Any, index: int) -> str:
+    """What errors call a node: its name, else its first result, else its number."""
+    return str(node.name or (node.output[0] if node.output else f"node {index}"))
+
+
+def check_structure(model: ModelFile) -> None:
+    """Check everything of this module.
+
+    Raises:
+        ModelError: names that are no text, computed twice or not at all, or nodes out of order.
+        UnsupportedError: operators without a rule, all of them at once; sparse initializers.
+    """
+    graph = model.proto.graph
+    _check_text(_names(graph))
+    _check_operators(model)
+    if graph.sparse_initializer:
+        raise UnsupportedError("sparse initializers are not supported", found=len(graph.sparse_initializer))
+    defined = _defined_before_nodes(graph)
+    _check_nodes(graph, defined)
+    _check_outputs(graph, defined)
+
+
+def _names(graph: Any) -> Iterable[object]:
+    yield graph.name
+    for entry in (*graph.input, *graph.output):
+        yield entry.name
+        yield from (dim.dim_param for dim in entry.type.tensor_type.shape.dim)
+    for tensor in graph.initializer:
+        yield tensor.name
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
+
+
+def _check_text(names: Iterable[object]) -> None:
+    """Protobuf hands out bytes where a string is not UTF-8."""
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError("a name is no text", expected="UTF-8", found=repr(name))
+
+
+def _check_operators(model: ModelFile) -> None:
+    missing: dict[str, list[str]] = {}
+    for index, node in enumerate(model.proto.graph.node):
+        default = node.domain in DEFAULT_DOMAINS
+        if not default or rule_for(node.op_type, model.opset) is None:
+            kind = node.op_type if default else f"{node.domain}.{node.op_type}"
+            missing.setdefault(kind, []).append(node_name(node, index))
+    if missing:
+        listed = ", ".join(f"{kind} ({len(nodes)})" for kind, nodes in sorted(missing.items()))
+        raise UnsupportedError(
+            f"the model uses operators that are not supported: {listed}",
+            node="; ".join(nodes[0] for _, nodes in sorted(missing.items())),
+            operator=", ".join(sorted(missing)),
+            expected=f"operators of opset {model.opset} that Glowstone has",
+            found=listed,
+        )
+
+
+def _defined_before_nodes(graph: Any) -> set[str]:
+    """Names of inputs and initializers; an initializer may give the value of an input."""
+    defined: set[str] = set()
+    for what, entries in (("input", graph.input), ("initializer", graph.initializer)):
+        names: set[str] = set()
+        for entry in entries:
+            if not entry.name or entry.name in names:
+                found = repr(entry.name) if entry.name else "no name"
+                raise ModelError(f"an {what} has no name of its own", expected="distinct names", found=found)
+            names.add(entry.name)
+        defined |= names
+    return defined
+
+
+def _check_nodes(graph: Any, defined: set[str]) -> None:
+    computed = {name for node in graph.node for name in node.output}
+    for index, node in enumerate(graph.node):
+        context = {"node": node_name(node, index), "operator": node.op_type}
+        for name in node.input:
+            if name and name not in defined:
+                if name in computed:
+                    raise ModelError(
+                        f"operand {name!r} is computed by no earlier node",
+                        expected="nodes in topological order",
+                        found="a later node, or a cycle",
+                        remedy="sort the nodes so that each comes after those it reads",
+                        **context,
+                    )
+                raise ModelError(f"operand {name!r} is computed by no node", expected="a value", found=name, **context)
+        for name in node.output:
+            if name and name in defined:
+                raise ModelError(
+                    f"value {name!r} is computed twice", expected="each value is computed once", found=name, **context
+                )
+            defined.add(name)
+
+
+def _check_outputs(graph: Any, defined: set[str]) -> None:
+    names: set[str] = set()
+    for entry in graph.output:
+        if not entry.name or entry.name not in defined:
+            raise ModelError(f"output {entry.name!r} is computed by no node", expected="a value", found=entry.name)
+        if entry.name in names:
+            raise ModelError(f"output {entry.name!r} is listed twice", expected="distinct names", found=entry.name)
+        names.add(entry.name)

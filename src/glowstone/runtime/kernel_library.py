@@ -1,0 +1,124 @@
+"""Kernels in memory, by key: loaded from the cache of kernels, or compiled.
+
+In: kernel keys of a plan. Out: their indices in one array of addresses. Kernels are shared between all models of the
+process and unmapped when no model holds them.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from glowstone.backends.cpu.kernel_family import KernelKey
+from glowstone.backends.cpu.target import Target
+from glowstone.runtime.loader import LoadedObject, load_object
+
+ObjectStore = Any
+"""Has `get(name) -> bytes | None` and `put(name, content)`; None where nothing is kept."""
+Progress = Callable[[int, int], None]
+"""Receives how many of how many kernels are ready."""
+
+
+class LoadedKernel:
+    """One kernel in memory."""
+
+    __slots__ = ("__weakref__", "address", "content", "loaded")
+
+    def __init__(self, symbol: str, content: bytes) -> None:
+        self.content = content
+        self.loaded: LoadedObject = load_object(content)
+        self.address = self.loaded.symbols[symbol]
+
+
+_SHARED: weakref.WeakValueDictionary[tuple[str, str], LoadedKernel] = weakref.WeakValueDictionary()
+_LOCK = threading.Lock()
+
+
+class KernelLibrary:
+    """The kernels of one model. Indices never change, so tables stay valid as kernels are added."""
+
+    def __init__(self, target: Target, store: ObjectStore = None) -> None:
+        self._target = target
+        self._store = store
+        self._indices: dict[KernelKey, int] = {}
+        self._kernels: list[LoadedKernel] = []
+        self._symbols: list[str] = []
+        self._restored_keys: Callable[[], Sequence[KernelKey]] | None = None
+        self.compiled = 0
+        """How many kernels LLVM compiled for this model."""
+
+    @property
+    def symbols(self) -> Sequence[str]:
+        """Symbol of each kernel, by index."""
+        return self._symbols
+
+    @property
+    def addresses(self) -> list[int]:
+        """Address of each kernel, by index."""
+        return [kernel.address for kernel in self._kernels]
+
+    @property
+    def keep_alive(self) -> tuple[LoadedKernel, ...]:
+        """What holds the kernels in memory."""
+        return tuple(self._kernels)
+
+    def indices(self, keys: Sequence[object], progress: Progress | None = None) -> dict[object, int]:
+        """Index of every key; kernels that are missing are loaded or compiled."""
+        self._recall_keys()
+        missing = [key for key in keys if key not in self._indices]
+        for done, key in enumerate(missing):
+            assert isinstance(key, KernelKey)
+            self._add(key.symbol, self._obtain(key), key)
+            if progress is not None:
+                progress(done + 1, len(missing))
+        return {key: self._indices[key] for key in keys}  # type: ignore[index]
+
+    def objects(self) -> list[tuple[str, bytes, KernelKey]]:
+        """Symbol, object file and key of each kernel, by index, for the cache of models."""
+        self._recall_keys()
+        keys = {index: key for key, index in self._indices.items()}
+        return [
+            (symbol, kernel.content, keys[index])
+            for index, (symbol, kernel) in enumerate(zip(self._symbols, self._kernels, strict=True))
+        ]
+
+    def restore(self, objects: Sequence[tuple[str, bytes]], keys: Callable[[], Sequence[KernelKey]]) -> None:
+        """Load kernels that `objects` gave, in the same order; `keys` is asked only when a key is looked up."""
+        for symbol, content in objects:
+            self._kernels.append(self._shared(symbol, lambda content=content: content))  # type: ignore[misc]
+            self._symbols.append(symbol)
+        self._restored_keys = keys
+
+    def _recall_keys(self) -> None:
+        if self._restored_keys is not None:
+            self._indices.update({key: index for index, key in enumerate(self._restored_keys())})
+            self._restored_keys = None
+
+    def _add(self, symbol: str, kernel: LoadedKernel, key: KernelKey) -> None:
+        self._indices[key] = len(self._kernels)
+        self._kernels.append(kernel)
+        self._symbols.append(symbol)
+
+    def _shared(self, symbol: str, content: Callable[[], bytes]) -> LoadedKernel:
+        name = (self._target.text, symbol)
+        with _LOCK:
+            kernel = _SHARED.get(name)
+            if kernel is None:
+                kernel = _SHARED[name] = LoadedKernel(symbol, content())
+            return kernel
+
+    def _obtain(self, key: KernelKey) -> LoadedKernel:
+        return self._shared(key.symbol, lambda: self._content(key))
+
+    def _content(self, key: KernelKey) -> bytes:
+        content: bytes | None = self._store.get(key.symbol) if self._store is not None else None
+        if content is None:
+            from glowstone.backends.cpu.compile import emit_object  # the door to LLVM
+
+            content = emit_object([key], self._target)
+            self.compiled += 1
+            if self._store is not None:
+                self._store.put(key.symbol, content)
+        return content
