@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from glowstone.errors import GlowstoneError
 from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import KNOWN_ELEMENTS_LIMIT, Operator
+from glowstone.types import check_size
 
 
 class Builder:
@@ -35,6 +36,8 @@ class Builder:
         try:
             operator.check_operands(operands)
             types = operator.infer(*operands)  # type: ignore[arg-type]
+            for type in types:
+                check_size(type)
         except GlowstoneError as error:
             raise error.with_context(node=self.names[0] if self.names else None, operator=operator.name) from None
         node = Node(operator, operands, types, self.names)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.graph.operator import Operator
-from glowstone.types import ElementType, TensorType
+from glowstone.types import ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Dimension = int | str
@@ -95,7 +95,12 @@ class Graph:
         self.output_dimensions: list[tuple[Dimension, ...]] = []
 
     def add_input(self, name: str, type: TensorType, dimensions: tuple[Dimension, ...] | None = None) -> Value:
-        """A new input; it is dynamic where a dimension is a symbol."""
+        """A new input; it is dynamic where a dimension is a symbol.
+
+        Raises:
+            LimitError: no machine can hold it.
+        """
+        check_size(type)
         value = Value(type, name=name)
         dimensions = dimensions if dimensions is not None else type.shape
         value.dynamic = any(isinstance(dimension, str) for dimension in dimensions)

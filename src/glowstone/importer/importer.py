@@ -198,10 +198,10 @@ def _build(
 
 
 def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
-    """The declared dimensions of an output; its extents at the reference shape where the model declares none.
+    """The declared dimensions of an output; its extents at the reference shape where none fit its rank.
 
     Raises:
-        ModelError: the declared element type or rank is not that of the value.
+        ModelError: the declared element type is not that of the value.
     """
     declared = entry.type.tensor_type
     if declared.elem_type and element_type(declared.elem_type, f"output {entry.name!r}") is not value.element:
@@ -213,11 +213,7 @@ def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
     if not declared.HasField("shape"):
         return value.shape
     dimensions = _dimensions(entry.name, declared.shape.dim)
-    if len(dimensions) != value.rank:
-        raise ModelError(
-            f"output {entry.name!r} has another rank than declared", expected=len(dimensions), found=value.rank
-        )
-    return dimensions
+    return dimensions if len(dimensions) == value.rank else value.shape
 
 
 def _fixed_input(

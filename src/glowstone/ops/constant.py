@@ -11,12 +11,9 @@ from glowstone.errors import LimitError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import SHAPES
-from glowstone.types import ElementType, TensorType
+from glowstone.types import LARGEST_EXTENT, ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-LARGEST_EXTENT = 2**40
-"""No dimension of a real tensor is larger; guards every product of extents against overflow."""
 
 
 @operator

@@ -58,6 +58,9 @@ class Conv(Operator):
         window.check(x.rank - 2)
         return (x.type.with_shape((x.shape[0], w.shape[0], *window.output_extents(x.shape[2:]))),)
 
+    def known(self, *operands: Value | None) -> None:
+        """No shape hangs on window arithmetic over data."""
+
     def reference(self, x: Array, w: Array, bias: Array | None = None) -> Array:
         window = self.window(w.shape[2:])
         pads = window.resolved_pads(x.shape[2:])

@@ -40,6 +40,9 @@ class Pooling(Operator):
         self.window.check(x.rank - 2)
         return (x.type.with_shape((*x.shape[:2], *self.window.output_extents(x.shape[2:]))),)
 
+    def known(self, *operands: Value | None) -> None:
+        """No shape hangs on window arithmetic over data."""
+
     def _windows(self, x: Array, fill: float) -> Array:
         """Every window's elements on a last axis, in float64, `fill` where the window leaves x."""
         window = self.window

@@ -2,14 +2,16 @@
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
 from glowstone.types.element_type import ElementType
-from glowstone.types.tensor_type import CHANNEL_AXIS, Shape, TensorType, parse_type
+from glowstone.types.tensor_type import CHANNEL_AXIS, LARGEST_EXTENT, Shape, TensorType, check_size, parse_type
 
 __all__ = [
     "CHANNEL_AXIS",
+    "LARGEST_EXTENT",
     "ElementType",
     "Shape",
     "TensorType",
     "broadcast_shapes",
+    "check_size",
     "normalize_axes",
     "normalize_axis",
     "parse_type",

@@ -6,10 +6,16 @@ import math
 import re
 from dataclasses import dataclass, replace
 
+from glowstone.errors import LimitError
 from glowstone.types.element_type import ElementType
 
 Shape = tuple[int, ...]
 CHANNEL_AXIS = 1
+LARGEST_EXTENT = 2**40
+"""No dimension of a real tensor is larger; guards every product of extents against overflow."""
+LARGEST_RANK = 32
+LARGEST_TENSOR_BYTES = 2**47
+"""More than any address space holds."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,21 @@ class TensorType:
     def __str__(self) -> str:
         suffix = f"{{c{self.channel_block}}}" if self.channel_block is not None else ""
         return f"{self.element}[{','.join(map(str, self.shape))}]{suffix}"
+
+
+def check_size(type: TensorType) -> None:
+    """Refuse what no machine can hold.
+
+    Raises:
+        LimitError: rank, an extent or the number of bytes is beyond reason.
+    """
+    found = f"{type.element}{list(type.shape)}"
+    if type.rank > LARGEST_RANK:
+        raise LimitError("a tensor has too many axes", expected=f"at most {LARGEST_RANK}", found=type.rank)
+    if max(type.shape, default=0) > LARGEST_EXTENT:
+        raise LimitError("an extent is too large", expected=f"at most {LARGEST_EXTENT}", found=found)
+    if type.size * type.element.size > LARGEST_TENSOR_BYTES:
+        raise LimitError("a tensor is too large", expected=f"at most {LARGEST_TENSOR_BYTES} bytes", found=found)
 
 
 _TYPE = re.compile(r"^(\w+)\[([\d,]*)\](?:\{c(\d+)\})?$")
