@@ -37,7 +37,7 @@ class Target:
 
         features = llvm.get_host_cpu_features()
         flags = ",".join(f"{'+' if features[name] else '-'}{name}" for name in sorted(features))
-        return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), flags)
+        return Target(elf_triple(llvm.get_process_triple()), llvm.get_host_cpu_name(), flags)
 
     @staticmethod
     def parse(text: str) -> Target:
@@ -110,3 +110,9 @@ class Target:
     def cost(self, flops: float, bytes_moved: float) -> int:
         """Estimated nanoseconds of work that does `flops` operations and touches `bytes_moved` bytes."""
         return int(max(flops / self.flops_per_nanosecond, bytes_moved / NOMINAL_BYTES_PER_NANOSECOND)) + 1
+
+
+def elf_triple(triple: str) -> str:
+    """The triple with ELF objects, which the loader maps on every system; calls stay as the system has them."""
+    uses_other_format = "apple" in triple or "windows" in triple
+    return f"{triple}-elf" if uses_other_format and not triple.endswith("-elf") else triple

@@ -32,7 +32,7 @@ from glowstone.lir.table import (
 )
 
 UNLIMITED_BUDGET = (1 << 63) - 1
-_OTHER_FORMATS = ("darwin", "macos", "ios", "windows", "wasm")
+_SYSTEMS_WITHOUT_ELF = ("apple", "windows", "wasm")
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,11 @@ def emit_bundle_code(code: BundleCode, target: Target) -> bytes:
     """The object.
 
     Raises:
-        UnsupportedError: the target's object files are not ELF.
+        UnsupportedError: the target's linker takes no ELF objects.
     """
-    if any(part.startswith(_OTHER_FORMATS) for part in target.triple.split("-")[1:]) and "elf" not in target.triple:
-        raise UnsupportedError(
-            "bundles are ELF object files", found=target.triple, remedy="name a target whose objects are ELF"
-        )
+    if any(system in target.triple for system in _SYSTEMS_WITHOUT_ELF):
+        remedy = "name a target whose linker takes ELF"
+        raise UnsupportedError("bundles are ELF object files", found=target.triple, remedy=remedy)
     machine = create_target_machine(target.triple, target.cpu, target.features)
     module = ir.Module(code.name, context=ir.Context())
     module.triple = target.triple

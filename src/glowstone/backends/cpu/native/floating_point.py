@@ -28,7 +28,8 @@ def set_default_environment(builder: ir.IRBuilder, triple: str) -> Callable[[], 
 def _x86(builder: ir.IRBuilder) -> Callable[[], None]:
     store = _declared(builder, "llvm.x86.sse.stmxcsr", VOID, [POINTER])
     load = _declared(builder, "llvm.x86.sse.ldmxcsr", VOID, [POINTER])
-    before, default = builder.alloca(I32), builder.alloca(I32)
+    with builder.goto_entry_block():
+        before, default = builder.alloca(I32), builder.alloca(I32)
     builder.call(store, [before])
     builder.store(I32(MXCSR_DEFAULT), default)
     builder.call(load, [default])
