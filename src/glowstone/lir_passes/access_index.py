@@ -24,14 +24,11 @@ class Use:
     position: int
     instruction: Instruction
     operand: int
+    access: Access
 
     @property
     def view(self) -> View:
         return self.instruction.operands[self.operand]
-
-    @property
-    def access(self) -> Access:
-        return self.instruction.operation.accesses[self.operand]
 
 
 class AccessIndex:
@@ -112,9 +109,9 @@ class AccessIndex:
 
     def _enter(self, instruction: Instruction) -> None:
         position = self._position[instruction]
-        for operand, view in enumerate(instruction.operands):
+        for operand, (view, access) in enumerate(instruction.accessed()):
             uses = self._uses.setdefault(view.buffer, [])
-            uses.append(Use(position, instruction, operand))
+            uses.append(Use(position, instruction, operand, access))
             if len(uses) > 1 and uses[-2].position > position:
                 uses.sort(key=lambda use: (use.position, use.operand))
 

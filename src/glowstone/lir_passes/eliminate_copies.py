@@ -7,7 +7,7 @@ strided one.
 
 from __future__ import annotations
 
-from glowstone.lir import BufferKind, Copy, Instruction, Program, View
+from glowstone.lir import Access, Buffer, BufferKind, Copy, Instruction, Program, View
 from glowstone.lir.overlap import rebase, same_elements
 from glowstone.lir_passes.access_index import AccessIndex, Use
 
@@ -46,36 +46,49 @@ def _read_the_source(index: AccessIndex, copy: Instruction) -> bool:
     begin = index.position(copy) + 1
     if not reads or index.is_written(source, begin, reads[-1].position + 1):
         return False
-    views = [rebase(use.view, destination, source) for use in reads]
+    return _rewrite(index, copy, reads, destination, source)
+
+
+def _write_the_destination(index: AccessIndex, copy: Instruction) -> bool:
+    """Forward: the producer of the source writes the destination itself, and other readers read it there.
+
+    The source must have one writer; nothing may touch the destination from the producer to the copy, or write it before
+    the last reader. Other readers would let the destination live longer: only where that takes no memory.
+    """
+    destination, source = copy.operands
+    uses = [use for use in index.uses(source.buffer) if use.instruction is not copy]
+    if source.buffer.kind is not BufferKind.ACTIVATION or not uses or not _is_written_once(uses, source):
+        return False
+    if len(uses) > 1 and not _costs_no_memory(destination.buffer, source.buffer):
+        return False
+    first, here, last = uses[0].position, index.position(copy), uses[-1].position
+    if index.is_used(destination, first, here) or index.is_written(destination, here + 1, last + 1):
+        return False
+    return _rewrite(index, copy, uses, source, destination)
+
+
+def _is_written_once(uses: list[Use], view: View) -> bool:
+    """Whether the first use, and no other, writes: all of the view at least."""
+    first, *others = uses
+    return first.access is Access.OUT and first.view.size == view.size and not any(use.access.writes for use in others)
+
+
+def _costs_no_memory(destination: Buffer, source: Buffer) -> bool:
+    """Whether the destination may live as long as both without taking more of the arena."""
+    return destination.kind is BufferKind.OUTPUT or destination.size == source.size
+
+
+def _rewrite(index: AccessIndex, copy: Instruction, uses: list[Use], old: View, new: View) -> bool:
+    """Let all the uses of `old` name `new`, and remove the copy; or, where one cannot, do nothing."""
+    views = [rebase(use.view, old, new) for use in uses]
     replaced: list[tuple[Use, View]] = []
-    for use, view in zip(reads, views, strict=True):
+    for use, view in zip(uses, views, strict=True):
         if view is None or not _fits(use, view):
             return False
         replaced.append((use, view))
     index.remove(copy)
     for use, view in replaced:
         index.set_operand(use, view)
-    return True
-
-
-def _write_the_destination(index: AccessIndex, copy: Instruction) -> bool:
-    """Forward: the producer of the source writes the destination itself.
-
-    The source must have one writer and no reader but the copy; nothing may touch the destination from the producer on.
-    """
-    destination, source = copy.operands
-    if source.buffer.kind is not BufferKind.ACTIVATION or len(index.uses(source.buffer)) != 2:
-        return False
-    producer = index.uses(source.buffer)[0]
-    if producer.access.reads or producer.instruction is copy:
-        return False
-    written = rebase(producer.view, source, destination)
-    if written is None or producer.view.size != source.size:
-        return False
-    if not _fits(producer, written) or index.is_used(destination, producer.position, index.position(copy)):
-        return False
-    index.remove(copy)
-    index.set_operand(producer, written)
     return True
 
 

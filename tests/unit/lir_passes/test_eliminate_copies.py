@@ -26,6 +26,14 @@ def test_the_producer_writes_the_destination(rewrite):
     assert rewrite(eliminate_copies, DECLARATIONS, body) == [f"{NEG}(out %z[2,3], in %x[2,3])"]
 
 
+def test_other_readers_read_the_destination(rewrite):
+    body = f"{NEG}(out %s[2,3], in %x[2,3])\nCopy(out %z[2,3], in %s[2,3])\n{NEG}(out %y[3,2], in %s[3,2])"
+    assert rewrite(eliminate_copies, DECLARATIONS, body) == [
+        f"{NEG}(out %z[2,3], in %x[2,3])",
+        f"{NEG}(out %y[3,2], in %z[3,2])",
+    ]
+
+
 def test_concatenation_writes_its_parts_in_place(rewrite):
     declarations = DECLARATIONS + "activation %c: f32[2,7]\noutput %o: f32[2,7]"
     body = f"""
@@ -76,8 +84,9 @@ def test_copies_of_copies_become_one(rewrite):
             id="the reader overwrites the source",
         ),
         pytest.param(
-            f"{NEG}(out %s[2,3], in %x[2,3])\nCopy(out %z[2,3], in %s[2,3])\n{NEG}(out %y[3,2], in %s[3,2])",
-            id="the source has another reader",
+            f"{NEG}(out %s[2,3], in %x[2,3])\nCopy(out %z[2,3], in %s[2,3])\n{NEG}(out %z[2,3], in %z[2,3])\n"
+            f"{NEG}(out %y[3,2], in %s[3,2])",
+            id="the destination is overwritten before the last reader of the source",
         ),
         pytest.param(
             f"Fill{{bits=0}}(out %z[2,3])\n{NEG}(out %s[2,3], in %x[2,3])\n{NEG}(out %y[3,2], in %z[3,2])\n"
