@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,11 +35,11 @@ class Convolution(Operation):
     ulp_bound: ClassVar[float] = 64.0
     integer_names: ClassVar[tuple[str, ...]] = ("pad",)
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,) + (Access.IN,) * (2 + extra_count(self.epilogue))
 
-    @property
+    @cached_property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +30,7 @@ class Reduce(Operation):
     epilogue: Expression | None = None
     ulp_bound: ClassVar[float] = 64.0
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,) + (Access.IN,) * (1 + extra_count(self.epilogue))
 

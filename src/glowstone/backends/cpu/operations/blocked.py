@@ -7,6 +7,7 @@ are; an epilogue that does not keep zero is masked there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -22,17 +23,17 @@ SPATIAL = 2
 
 
 class _BlockedAnchor(Operation):
-    """What the three share: operands y, x, w, extras, and the epilogue. Integers: pad top, pad left, output channels."""
+    """What the three share: operands y, x, w, extras; the epilogue. Integers: pad top, pad left, output channels."""
 
     epilogue: Expression | None
     ulp_bound: ClassVar[float] = 64.0
     integer_names: ClassVar[tuple[str, ...]] = ("pad_top", "pad_left", "channels")
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,) + (Access.IN,) * (2 + extra_count(self.epilogue))
 
-    @property
+    @cached_property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
 
@@ -54,9 +55,9 @@ class BlockedConvolution(_BlockedAnchor):
     """Dense or grouped convolution, blocked to blocked.
 
     Operands: y [N, OB, OH, OW, b], x [N, IB, H, W, b], w [OB / tile, IB / groups, KH, KW, b (in), tile, b (out)]
-    with `tile` output blocks side by side (OB is a multiple of it; a last partial tile is padded with zero weights, then
-    w has ceil(OB / tile) panels). With groups > 1, channels per group are multiples of b and output blocks per group of
-    tile.
+    with `tile` output blocks side by side (OB is a multiple of it; a last partial tile is padded with zero weights,
+    then w has ceil(OB / tile) panels). With groups > 1, channels per group are multiples of b and output blocks per
+    group of tile.
     """
 
     strides: tuple[int, int]

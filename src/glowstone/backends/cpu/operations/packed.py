@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,11 +27,11 @@ class PackedMatMul(Operation):
     epilogue: Expression | None = None
     ulp_bound: ClassVar[float] = 64.0
 
-    @property
+    @cached_property
     def accesses(self) -> tuple[Access, ...]:
         return (Access.OUT,) + (Access.IN,) * (2 + extra_count(self.epilogue))
 
-    @property
+    @cached_property
     def in_place(self) -> tuple[tuple[int, int], ...]:
         return tuple((0, 3 + index) for index in range(extra_count(self.epilogue)))
 
