@@ -64,6 +64,8 @@ class Run:
     arrays: list[np.ndarray]
     status: np.ndarray
     call: KernelCall
+    contents: dict[Buffer, np.ndarray]
+    """Every buffer afterwards, flat."""
 
 
 def run(instruction: Instruction, storages: dict[Buffer, np.ndarray], unit_order=None) -> Run:
@@ -87,7 +89,8 @@ def run(instruction: Instruction, storages: dict[Buffer, np.ndarray], unit_order
         function(words.ctypes.data, bases.ctypes.data, begin, end, scratch.address, status.ctypes.data)
     for memory in [*memories.values(), scratch]:
         memory.assert_guards()
-    return Run([view.array(memories[view.buffer].array) for view in instruction.operands], status, call)
+    contents = {buffer: memory.array for buffer, memory in memories.items()}
+    return Run([view.array(contents[view.buffer]) for view in instruction.operands], status, call, contents)
 
 
 def make_view(array_like, strides=None, shape=None, offset=0, kind=BufferKind.ACTIVATION, element=None):
