@@ -1,6 +1,6 @@
 """From a legal graph to a program: one rule per operator class, driven over the schedule.
 
-In: a graph and the table of rules of a backend. Out: a `Program` without lifetime marks, and the ONNX names of every
+In: a graph and the table of rules of a backend. Out: a `Program` with lifetime marks, and the ONNX names of every
 instruction. Invariant: every value that an instruction needs is bound to a view before.
 """
 
@@ -15,6 +15,7 @@ from glowstone.graph import Graph, Node, Operator, Tensor, Value
 from glowstone.irgen.constants import ConstantPool, block_channels
 from glowstone.irgen.schedule import schedule
 from glowstone.lir import Buffer, BufferKind, Copy, Instruction, Operation, Program, View
+from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.ops import Constant, Fused
 from glowstone.scalar import Expression
 from glowstone.types import CHANNEL_AXIS, Shape, TensorType
@@ -86,6 +87,7 @@ class Generator:
             self._names = node.names
             rule(self, application)
         self._store_outputs()
+        place_lifetimes(self.program)
         return self.program
 
     def _store_outputs(self) -> None:

@@ -108,9 +108,7 @@ class DepthwiseConvolution(_BlockedAnchor):
         y, x, w, *extras = arrays
         blocks, height, width, lanes = w.shape
         plain = np.transpose(w, (0, 3, 1, 2)).reshape(blocks * lanes, 1, height, width)
-        sums = convolve(
-            unblock(x), plain, y.shape[2:4], self.strides, self.dilations, integers[:2], blocks * lanes
-        )
+        sums = convolve(unblock(x), plain, y.shape[2:4], self.strides, self.dilations, integers[:2], blocks * lanes)
         self._store(y, sums, extras, integers[2])
 
 
