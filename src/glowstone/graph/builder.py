@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from glowstone.errors import GlowstoneError
+from glowstone.errors import ExecutionError, GlowstoneError, ModelError
 from glowstone.graph.graph import Graph, Node, Value
-from glowstone.graph.operator import KNOWN_ELEMENTS_LIMIT, Operator
-from glowstone.types import check_size
+from glowstone.graph.operator import KNOWN_ELEMENTS_LIMIT, Array, Operator
+from glowstone.types import TensorType, check_size
 
 
 class Builder:
@@ -46,13 +46,24 @@ class Builder:
             if operand is not None:
                 operand.uses[node, index] = None
                 dynamic = dynamic or operand.dynamic
-        small = all(type.size <= KNOWN_ELEMENTS_LIMIT for type in types)
-        known = operator.known(*operands) if small else None
+        known = self._known(operator, operands, types)
         for index, result in enumerate(node.results):
             result.dynamic = dynamic
             if known is not None:
                 result.known = known[index]
         return node
+
+    def _known(
+        self, operator: Operator, operands: tuple[Value | None, ...], types: tuple[TensorType, ...]
+    ) -> tuple[Array, ...] | None:
+        """What the host can compute of the results."""
+        if any(type.size > KNOWN_ELEMENTS_LIMIT for type in types):
+            return None
+        try:
+            return operator.known(*operands)
+        except ExecutionError as error:  # known before any run, so it is the model's fault
+            refused = ModelError(error.message, expected=error.expected, found=error.found)
+            raise refused.with_context(node=self.names[0] if self.names else None, operator=operator.name) from error
 
 
 def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
