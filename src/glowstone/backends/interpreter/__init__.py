@@ -1,5 +1,6 @@
 """The interpreter backend: NumPy behind the same table of calls as machine code."""
 
+from glowstone.backends.interpreter.backend import InterpreterBackend
 from glowstone.backends.interpreter.executor import run_table
 from glowstone.backends.interpreter.interpreter import AfterInstruction, Interpreter
 from glowstone.backends.interpreter.planner import InterpreterKey, InterpreterLibrary, InterpreterPlanner
@@ -7,6 +8,7 @@ from glowstone.backends.interpreter.planner import InterpreterKey, InterpreterLi
 __all__ = [
     "AfterInstruction",
     "Interpreter",
+    "InterpreterBackend",
     "InterpreterKey",
     "InterpreterLibrary",
     "InterpreterPlanner",

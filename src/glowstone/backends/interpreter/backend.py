@@ -1,4 +1,4 @@
-"""The interpreter as a backend: plain operators, no fusion, NumPy for every instruction."""
+"""The interpreter as a `Backend`: everything stays in the plain layout, nothing is fused before generation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glowstone.irgen import RULES, RuleTable
 
 @dataclass(frozen=True)
 class InterpreterBackend:
-    """See `Backend`."""
+    """See `Backend`. Generates with the rules that hold for every backend."""
 
     name: str = "interpreter"
 
