@@ -81,7 +81,7 @@ class LoopNest:
         With `only_size`, element types of one size share a kernel.
         """
         operands = tuple(
-            OperandKey(_BY_SIZE[view.element.size] if only_size else view.element, view.rank, inner_class(strides[-1]))
+            OperandKey(by_size(view.element) if only_size else view.element, view.rank, inner_class(strides[-1]))
             for view, strides in zip(instruction.operands, self.strides, strict=True)
         )
         return KernelKey(instruction.operation, operands, len(instruction.integers), (self.rank, *variant))
@@ -132,6 +132,11 @@ def column_division(outer: int, inner: int, cost: int) -> tuple[int, int, int, i
     chunk = min(inner, _round_up(wanted, SHORTEST_RUN))
     chunks = -(-inner // chunk)
     return outer * chunks, max(1, wanted // chunk), chunk, chunks
+
+
+def by_size(element: ElementType) -> ElementType:
+    """One element type for all of a size: kernels that only move data share code."""
+    return _BY_SIZE[element.size]
 
 
 def inner_class(stride: int) -> InnerStride:

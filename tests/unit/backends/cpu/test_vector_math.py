@@ -194,7 +194,8 @@ def test_integer_arithmetic(element):
         bits = 8 * element.size
         wrap = lambda values: np.array([int(v) & ((1 << bits) - 1) for v in values], np.uint64).astype(element.dtype)  # noqa: E731
         quotients = [
-            0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(exact_x, exact_y)
+            0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            for a, b in zip(exact_x, exact_y, strict=True)
         ]
         references = {
             "add": wrap(exact_x + exact_y),
@@ -229,7 +230,7 @@ def test_integer_pow_wraps(element):
         return {1: 1, -1: -1 if b % 2 else 1}.get(int(a), 0)
 
     mask = (1 << (8 * element.size)) - 1
-    reference = np.array([power(a, b) & mask for a, b in zip(x, y)], np.uint64).astype(element.dtype)
+    reference = np.array([power(a, b) & mask for a, b in zip(x, y, strict=True)], np.uint64).astype(element.dtype)
     found = compute(apply("pow", Input(element, 0), Input(element, 1)), x, y)
     assert np.array_equal(found, reference)
 
@@ -263,7 +264,8 @@ def test_exact_float_functions(element):
     y = x[::-1].copy()
     for function, reference in {"floor": np.floor, "ceil": np.ceil, "round": np.rint, "abs": np.abs}.items():
         found = unary(function, element, x)
-        assert same_float(found, reference(x)) and (np.signbit(found) == np.signbit(reference(x)))[x == x].all()
+        assert same_float(found, reference(x))
+        assert (np.signbit(found) == np.signbit(reference(x)))[x == x].all()
     pairs = {"min": np.minimum, "max": np.maximum, "less": np.less, "less_equal": np.less_equal, "equal": np.equal}
     for function, reference in pairs.items():
         found = compute(apply(function, Input(element, 0), Input(element, 1)), x, y)
