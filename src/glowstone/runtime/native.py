@@ -32,7 +32,7 @@ class NativeCode:
 
     def ensure_helpers(self, count: int) -> None:
         """Start helpers that are missing."""
-        if self.pool.started < count:
+        if self.pool.started < min(count, self.pool.limit):
             with self._starting:
                 self.pool.start(count)
 

@@ -25,7 +25,7 @@ from glowstone.runtime import operating_system as system
 
 IDLE_NANOSECONDS = 50_000
 """How long a helper watches for the next run before it parks."""
-WAIT_NANOSECONDS = 10_000
+WAIT_NANOSECONDS = 2_000
 """How long a participant waits for others before it lets another thread have the processor."""
 INLINE_NANOSECONDS = 1_000
 """Instructions estimated cheaper than this are executed by one thread: sharing would cost as much."""
@@ -46,18 +46,19 @@ class HelperPool:
         self._is_initialized = False
         self.started = 0
         """Number of helper threads."""
+        self.limit = MAX_PARTICIPANTS - 1 if system.has_native_threads() else 0
+        """Most helper threads that there can be, as far as is known."""
 
     def start(self, helpers: int) -> None:
-        """Have at least this many helpers, as far as the system gives threads. One caller at a time."""
-        if not system.has_native_threads():
-            return
+        """Have this many helpers, or as many as the system gives. One caller at a time."""
         if not self._is_initialized:
             self._initialize()
-        for number in range(self.started + 1, min(helpers, MAX_PARTICIPANTS - 1) + 1):
+        for number in range(self.started + 1, min(helpers, self.limit) + 1):
             try:
                 self._start_helper(number)
             except OSError as error:
                 _LOG.warning("helper thread %d of %d does not start: %s", number, helpers, error)
+                self.limit = self.started
                 return
             self.started = number
 

@@ -129,7 +129,7 @@ class Runner:
         self._code = code
         self._table = table
         self._describe = describe
-        self._helpers = threads - 1 if table.cost >= SHARED_COST_NANOSECONDS else 0
+        self._helpers = min(threads - 1, code.pool.limit) if table.cost >= SHARED_COST_NANOSECONDS else 0
         self._entry = code.run_shared if self._helpers else code.run
         participants = self._helpers + 1
         self._words = _aligned_words(RUN_WORDS)

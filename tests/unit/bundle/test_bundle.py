@@ -154,7 +154,7 @@ def test_linked_with_c_it_gives_the_same_bits(example, tmp_path):
     (tmp_path / "main.c").write_text(C_PROGRAM)
     example.x.tofile(tmp_path / "x")
     example.passes.tofile(tmp_path / "passes")
-    compiler = [sys.executable, "-m", "ziglang", "cc", "-Wall", "-Werror", "-O1"]
+    compiler = [sys.executable, "-m", "ziglang", "cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-O1"]
     program = tmp_path / "program"
     subprocess.run([*compiler, tmp_path / "main.c", *objects, "-o", program], check=True)
     outcome = subprocess.run([program, tmp_path / "x", tmp_path / "passes"], capture_output=True, check=True)

@@ -233,3 +233,22 @@ print(hashlib.sha256(emit_run_loop(Target("x86_64-unknown-linux-gnu", "x86-64"))
 
 def test_the_run_loop_is_the_same_bytes_every_time():
     assert len({run_python(EMIT, environment={"PYTHONHASHSEED": seed}) for seed in ("1", "2")}) == 1
+
+
+def test_threads_that_do_not_start_are_done_without():
+    source = """
+from helpers.native import code, rotated, rotations
+import numpy as np
+from glowstone.runtime import operating_system
+attempts = []
+def refuse(function, argument):
+    attempts.append(argument)
+    raise OSError(11, "no thread left")
+operating_system.start_thread = refuse
+for _ in range(3):
+    arrays = np.arange(50), np.zeros(50, np.int64)
+    rotations(1001, 50).runner(arrays, threads=4).run()
+    assert (arrays[1] == rotated(np.arange(50), 1001)).all()
+print(len(attempts), code().pool.started)
+"""
+    assert run_python(source, environment=ENVIRONMENT) == "1 0\n"
