@@ -49,6 +49,6 @@ class PackedMatMul(Operation):
 
     def interpret(self, arrays: Sequence[Array], integers: Sequence[int]) -> None:
         y, a, b, *extras = arrays
-        plain = np.transpose(b, (1, 0, 2)).reshape(b.shape[1], -1)[:, : y.shape[1]]
+        plain = np.transpose(b, (1, 0, 2)).reshape(b.shape[1], b.shape[0] * b.shape[2])[:, : y.shape[1]]
         product = np.matmul(wide(a), wide(plain)).astype(y.dtype)
         y[...] = apply_epilogue(self.epilogue, product, extras)
