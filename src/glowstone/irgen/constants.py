@@ -12,7 +12,6 @@ from glowstone.types import CHANNEL_AXIS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-
 ALIGNMENT = 64
 """Bytes: every constant begins on a cache line."""
 
@@ -44,11 +43,11 @@ class ConstantPool:
 
     def adopt(self, block: Array, entries: list[tuple[Tensor, int | None, Buffer]]) -> None:
         """The pool of a model whose block is already written, as `entries` gave it."""
-        self._buffers = {(tensor, channel_block): buffer for tensor, channel_block, buffer in entries}
-        offsets = self.offsets()
+        offsets = _packed([buffer for _, _, buffer in entries])
         for tensor, channel_block, buffer in entries:
             part = block[offsets[buffer] : offsets[buffer] + buffer.bytes].view(buffer.element.dtype)
             self._settle(tensor, channel_block, buffer, part.reshape(buffer.shape))
+        self._buffers = {(tensor, channel_block): buffer for tensor, channel_block, buffer in entries}
         self._frozen = True
 
     def entries(self) -> list[tuple[Tensor, int | None, Buffer]]:
@@ -76,21 +75,30 @@ class ConstantPool:
 
     def offsets(self) -> dict[Buffer, int]:
         """Byte offset of every buffer in the block of weights."""
-        result = {}
-        end = 0
-        for buffer in self._buffers.values():
-            result[buffer] = end
-            end += -(-buffer.bytes // ALIGNMENT) * ALIGNMENT
-        return result
+        return _packed(list(self._buffers.values()))
 
     @property
     def bytes(self) -> int:
         """Size of the block of weights."""
-        return sum(-(-buffer.bytes // ALIGNMENT) * ALIGNMENT for buffer in self._buffers.values())
+        return sum(map(_padded_bytes, self._buffers.values()))
 
     def buffers(self) -> list[Buffer]:
         """All buffers, in order of first use."""
         return list(self._buffers.values())
+
+
+def _padded_bytes(buffer: Buffer) -> int:
+    return -(-buffer.bytes // ALIGNMENT) * ALIGNMENT
+
+
+def _packed(buffers: list[Buffer]) -> dict[Buffer, int]:
+    """Byte offsets of buffers one after another, each on a cache line."""
+    result = {}
+    end = 0
+    for buffer in buffers:
+        result[buffer] = end
+        end += _padded_bytes(buffer)
+    return result
 
 
 def block_channels(array: Array, channel_block: int) -> Array:
