@@ -2,15 +2,15 @@
 
 from glowstone.backends.interpreter.backend import InterpreterBackend
 from glowstone.backends.interpreter.executor import run_table
-from glowstone.backends.interpreter.interpreter import AfterInstruction, Interpreter
+from glowstone.backends.interpreter.interpreter import Interpreter, Watcher
 from glowstone.backends.interpreter.planner import InterpreterKey, InterpreterLibrary, InterpreterPlanner
 
 __all__ = [
-    "AfterInstruction",
     "Interpreter",
     "InterpreterBackend",
     "InterpreterKey",
     "InterpreterLibrary",
     "InterpreterPlanner",
+    "Watcher",
     "run_table",
 ]

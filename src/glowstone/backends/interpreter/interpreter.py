@@ -5,7 +5,7 @@ In: a program with lifetime marks and constants with data. Out: output arrays by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from glowstone.errors import ExecutionError, InputError, InternalError
 from glowstone.lir.buffer import Buffer, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.program import Program
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, TableEntry, encode
+from glowstone.lir.table import FIRST_ARGUMENT_BASE, Address, TableEntry, encode
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
-AfterInstruction = Callable[[int, Instruction, Callable[[View], Array]], None]
+Watcher = Callable[[int, Instruction, Callable[[View], Array]], None]
 """Receives number, instruction, and a function that shows any view as an array of the run's memory."""
 
 
@@ -51,8 +51,10 @@ class Interpreter:
         self._kernels = library.keys
         self._shared = _constant_bases(program, self._map)
 
-    def run(self, inputs: Mapping[str, Array], after: AfterInstruction | None = None) -> dict[str, Array]:
-        """Run once, with `after` called after each instruction.
+    def run(
+        self, inputs: Mapping[str, Array], *, before: Watcher | None = None, after: Watcher | None = None
+    ) -> dict[str, Array]:
+        """Run once, with `before` called before each instruction and `after` after it.
 
         Raises:
             InputError: an input is missing or not of its buffer's element type and shape.
@@ -67,17 +69,22 @@ class Interpreter:
             checks.poison_all(self._program.outputs)
         current = 0
 
+        def show(view: View) -> Array:
+            return view.array(_storage(self._map.addresses[view.buffer], view.buffer, bases))
+
         def before_call(number: int) -> None:
             nonlocal current
             current = number
             if checks is not None:
                 checks.check_inputs(number)
+            if before is not None:
+                before(number, self._instructions[number], show)
 
         def after_call(number: int) -> None:
             if checks is not None:
                 checks.check_outputs(number)
             if after is not None:
-                after(number, self._instructions[number], lambda view: self._show(view, bases))
+                after(number, self._instructions[number], show)
             if checks is not None:
                 checks.poison_dead(number)
 
@@ -91,11 +98,6 @@ class Interpreter:
             for buffer, base in zip(self._program.outputs, bases[first:], strict=True)
         }
 
-    def _show(self, view: View, bases: list[Bytes]) -> Array:
-        address = self._map.addresses[view.buffer]
-        storage = bases[address.base][address.offset : address.offset + view.buffer.bytes]
-        return view.array(storage.view(view.element.dtype))
-
 
 def _constant_bases(program: Program, addresses: AddressMap) -> list[Bytes]:
     """Bases 0 and 1, read-only, with the data of constants in place."""
@@ -108,6 +110,11 @@ def _constant_bases(program: Program, addresses: AddressMap) -> list[Bytes]:
             data = np.ascontiguousarray(buffer.data).reshape(-1).view(np.uint8)
             bases[address.base][address.offset : address.offset + buffer.bytes] = data
     return [_read_only(base) for base in bases]
+
+
+def _storage(address: Address, buffer: Buffer, bases: Sequence[Bytes]) -> Array:
+    """The elements of a buffer, flat."""
+    return bases[address.base][address.offset : address.offset + buffer.bytes].view(buffer.element.dtype)
 
 
 def _input_bytes(buffer: Buffer, inputs: Mapping[str, Array]) -> Bytes:

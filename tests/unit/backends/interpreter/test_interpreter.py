@@ -120,7 +120,7 @@ def test_the_callback_sees_memory_after_every_instruction():
         seen.append((number, instruction.operation, show(instruction.operands[0]).copy()))
 
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
-    Interpreter(program).run({"x": x}, after)
+    Interpreter(program).run({"x": x}, after=after)
     assert [number for number, _, _ in seen] == [0, 1]
     np.testing.assert_array_equal(seen[0][2], -x)
     np.testing.assert_array_equal(seen[1][2], x)
