@@ -157,6 +157,10 @@ class Graph:
     def is_output(self, value: Value) -> bool:
         return any(output is value for output in self.outputs)
 
+    def has_single_use(self, value: Value) -> bool:
+        """Whether exactly one operand reads the value, and no output is it."""
+        return len(value.uses) == 1 and not self.is_output(value)
+
     def drop_dead_uses(self) -> bool:
         """Forget uses by nodes that are no longer part of the graph; returns whether there were any."""
         nodes = self.nodes

@@ -25,18 +25,19 @@ def fold_into_weights(graph: Graph) -> bool:
 def fold_batch_normalization(builder: Builder, node: Node) -> Value | None:
     x, *parameters = node.operands
     arrays = [constant_array(parameter) for parameter in parameters]
-    if x is None or not _is_foldable(x) or any(array is None for array in arrays):
+    if x is None or not _is_foldable(builder, x) or any(array is None for array in arrays):
         return None
     assert isinstance(node.operator, BatchNormalization)
     scale, bias, mean, variance = (np.asarray(array, np.float64) for array in arrays)
-    factor = scale / np.sqrt(variance + node.operator.epsilon)
+    with np.errstate(all="ignore"):  # what is not a number stays so
+        factor = scale / np.sqrt(variance + node.operator.epsilon)
     return _rescaled(builder, x, factor, bias - mean * factor)
 
 
 @rewrite(Mul)
 def fold_scale(builder: Builder, node: Node) -> Value | None:
     for x, other in (node.operands, node.operands[::-1]):
-        factor = _per_channel(x, other)
+        factor = _per_channel(builder, x, other)
         if factor is not None:
             assert x is not None
             return _rescaled(builder, x, factor, np.zeros_like(factor))
@@ -47,7 +48,7 @@ def fold_scale(builder: Builder, node: Node) -> Value | None:
 def fold_offset(builder: Builder, node: Node) -> Value | None:
     pairs = [node.operands] if isinstance(node.operator, Sub) else [node.operands, node.operands[::-1]]
     for x, other in pairs:
-        offset = _per_channel(x, other)
+        offset = _per_channel(builder, x, other)
         if offset is not None:
             assert x is not None
             sign = -1.0 if isinstance(node.operator, Sub) else 1.0
@@ -55,16 +56,16 @@ def fold_offset(builder: Builder, node: Node) -> Value | None:
     return None
 
 
-def _is_foldable(x: Value) -> bool:
+def _is_foldable(builder: Builder, x: Value) -> bool:
     """A convolution with constant weights whose result nothing else reads."""
-    if not isinstance(x.operator, Conv) or x.node is None or len(x.uses) != 1:
+    if not isinstance(x.operator, Conv) or x.node is None or not builder.graph.has_single_use(x):
         return False
     return all(constant_array(parameter) is not None for parameter in x.node.operands[1:])
 
 
-def _per_channel(x: Value | None, other: Value | None) -> Array | None:
+def _per_channel(builder: Builder, x: Value | None, other: Value | None) -> Array | None:
     """`other` as one number per channel of x, where x is foldable and `other` such a constant."""
-    if x is None or other is None or not _is_foldable(x):
+    if x is None or other is None or not _is_foldable(builder, x):
         return None
     array = constant_array(other)
     if array is None or array.ndim > x.rank:

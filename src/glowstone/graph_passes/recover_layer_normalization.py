@@ -25,7 +25,7 @@ def recover_centre(builder: Builder, node: Node) -> Value | None:
         return None
     x = _centred(centred)
     epsilon = _epsilon_of_variance(_operand(deviation, 0), centred)
-    if x is None or epsilon is None or not x.rank:
+    if x is None or epsilon is None or x.type != node.result.type:  # the epsilon may add axes
         return None
     # another extent of this axis is refused by `infer`, which then makes a second template
     ones = constant(builder, np.ones(x.shape[-1], x.element.dtype))
@@ -35,29 +35,36 @@ def recover_centre(builder: Builder, node: Node) -> Value | None:
 @rewrite(Mul)
 def merge_scale(builder: Builder, node: Node) -> Value | None:
     for value, other in (node.operands, node.operands[::-1]):
+        normalization = _without_offset(builder, value)
         scale = constant_array(other)
-        if value is None or scale is None or not isinstance(value.operator, LayerNormalization):
+        if normalization is None or scale is None:
             continue
-        assert value.node is not None
-        old = constant_array(value.node.operands[1])
-        if len(value.uses) != 1 or len(value.node.operands) != 2 or old is None or scale.shape != old.shape:
-            continue
-        if not np.all(old == 1):
-            continue
-        return builder.emit(value.operator, value.node.operands[0], other)
+        x, old = normalization.operands
+        ones = constant_array(old)
+        if ones is not None and scale.shape == ones.shape and np.all(ones == 1):
+            return builder.emit(normalization.operator, x, other)
     return None
 
 
 @rewrite(Add)
 def merge_offset(builder: Builder, node: Node) -> Value | None:
     for value, other in (node.operands, node.operands[::-1]):
+        normalization = _without_offset(builder, value)
         offset = constant_array(other)
-        if value is None or offset is None or not isinstance(value.operator, LayerNormalization):
+        if normalization is None or offset is None:
             continue
-        assert value.node is not None
-        if len(value.uses) == 1 and len(value.node.operands) == 2 and offset.shape == value.shape[-1:]:
-            return builder.emit(value.operator, *value.node.operands, other)
+        if offset.shape == normalization.result.shape[-1:]:
+            return builder.emit(normalization.operator, *normalization.operands, other)
     return None
+
+
+def _without_offset(builder: Builder, value: Value | None) -> Node | None:
+    """The node of a layer normalization over the last axis that has no offset and whose result nothing else reads."""
+    if value is None or value.node is None or not isinstance(value.operator, LayerNormalization):
+        return None
+    over_last = value.operator.axis in (-1, value.rank - 1)
+    is_open = over_last and len(value.node.operands) == 2 and builder.graph.has_single_use(value)
+    return value.node if is_open else None
 
 
 def _operand(value: Value | None, index: int) -> Value | None:
