@@ -18,7 +18,7 @@ from pathlib import Path
 from glowstone.backends.backend import Backend, is_legal
 from glowstone.graph import Graph, Node, print_graph, rebuild, verify_graph
 from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
-from glowstone.irgen import ConstantPool, Generator
+from glowstone.irgen import ConstantPool, Generator, schedule
 from glowstone.lir import Instruction, Program
 from glowstone.lir.printer import print_program
 from glowstone.lir.table import KernelCall, TableEntry, Words, encode
@@ -67,6 +67,8 @@ class Template:
     """A model compiled at a reference shape, up to the last graph pass. Immutable after `plan_shape` at that shape."""
 
     graph: Graph
+    order: tuple[int, ...]
+    """Positions in `graph.nodes`, in the order of execution: chosen at the reference shape, for all shapes."""
     constants: ConstantPool
 
 
@@ -112,7 +114,10 @@ def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Setti
         manager.run(graph, LOWERED)
     with settings.stage("backend passes"):
         manager.run(graph, backend.graph_passes())
-    return Template(graph, ConstantPool())
+    with settings.stage("schedule"):
+        position = {node: index for index, node in enumerate(graph.nodes)}
+        order = tuple(position[node] for node in schedule(graph))
+    return Template(graph, order, ConstantPool())
 
 
 def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings: Settings) -> Plan:
@@ -125,7 +130,9 @@ def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings:
     with settings.stage("specialize"):
         graph = template.graph if shapes is None else rebuild(template.graph, shapes)
     with settings.stage("generate"):
-        program = Generator(graph, settings.backend.rules, template.constants).run()
+        nodes = graph.nodes
+        order = [nodes[index] for index in template.order]
+        program = Generator(graph, order, settings.backend.rules, template.constants).run()
     with settings.stage("low-level passes"):
         _program_manager(settings).run(program, LIR_PASSES)
     with settings.stage("memory"):

@@ -1,6 +1,6 @@
 """What users call: `compile`, `Model`, `InferenceSession`."""
 
-from glowstone.api.compile import compile
+from glowstone.api.compilation import compile
 from glowstone.api.model import BoundCall, Model, TensorInfo
 from glowstone.api.session import InferenceSession
 

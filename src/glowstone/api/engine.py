@@ -1,7 +1,7 @@
 """Templates and executables of one model: what turns a shape into something that runs.
 
-A template is chosen by the shape alone, never by the history of calls: first the one at the reference shape, then one at
-the canonical shape of the call's class (extents 0, 1 or more), then one at the very shape.
+A template is chosen by the shape alone, never by the history of calls: first the one at the reference shape, then one
+at the canonical shape of the call's class (extents 0, 1 or more), then one at the very shape.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Signature:
     @staticmethod
     def of(graph: Graph) -> Signature:
         return Signature(
-            tuple((value.name, value.element, dims) for value, dims in zip(graph.inputs, graph.dimensions, strict=True)),
+            tuple(
+                (value.name, value.element, dims) for value, dims in zip(graph.inputs, graph.dimensions, strict=True)
+            ),
             tuple(
                 (name, value.element, dims)
                 for name, value, dims in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True)
@@ -217,4 +219,3 @@ def _plan_constants(plan: Plan) -> Bytes:
 def shapes_of(named: Mapping[str, Shape], signature: Signature) -> Shapes:
     """Shapes by input name, in order."""
     return tuple(tuple(named[name]) for name, _, _ in signature.inputs)
-

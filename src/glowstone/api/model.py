@@ -139,7 +139,9 @@ class Model:
         """An array of a subclass or a NumPy scalar as an array; anything else is refused."""
         if name not in inputs:
             raise InputError(
-                f"input {name!r} is missing", expected=", ".join(self._input_names), found=", ".join(inputs) or "nothing"
+                f"input {name!r} is missing",
+                expected=", ".join(self._input_names),
+                found=", ".join(inputs) or "nothing",
             )
         given = inputs[name]
         if not isinstance(given, np.ndarray | np.generic):

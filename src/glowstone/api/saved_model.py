@@ -1,7 +1,7 @@
 """A compiled model as a cache entry.
 
-Layout of the content: eight bytes each for the lengths of two records, the records, padding to a cache line, the block of
-weights. The first record is all that the reference shape needs; the second (template, kernel keys) is read only when
+Layout of the content: eight bytes each for the lengths of two records, the records, padding to a cache line, the block
+of weights. The first record is all that the reference shape needs; the second (template, kernel keys) is read only when
 another shape or a report asks for it. Records are pickles: the cache folder is private and holds machine code anyway.
 Large arrays are not in the records but views of the block, which is mapped.
 """
@@ -71,7 +71,7 @@ def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[by
     head = b"".join(len(record).to_bytes(LENGTH_BYTES, "little") for record in records)
     body = head + b"".join(records)
     padding = bytes(-len(body) % ALIGNMENT)
-    return [body + padding, memoryview(ready.block)]
+    return [body + padding, memoryview(ready.block.data)]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Second:
 
     def __init__(self, pickled: memoryview, block: Bytes) -> None:
         self._block = block
-        self._flat, self._entries, self.keys = _Unpickler(io.BytesIO(pickled)).load()
+        self._flat, self._order, self._entries, self.keys = _Unpickler(io.BytesIO(pickled)).load()
 
     def template(self) -> Template:
         pool = ConstantPool()
@@ -133,7 +133,7 @@ class _Second:
             for tensor, channel_block, name, type, channels in self._entries
         ]
         pool.adopt(self._block, entries)
-        return Template(unflatten(self._flat), pool)
+        return Template(unflatten(self._flat), self._order, pool)
 
 
 def _pickled_template(template: Template, keys: list[object]) -> bytes:
@@ -145,7 +145,7 @@ def _pickled_template(template: Template, keys: list[object]) -> bytes:
         (tensor, channel_block, item.name, TensorType(item.element, item.shape), item.channels)
         for tensor, channel_block, item in entries
     ]
-    _Pickler(buffer, in_block).dump((flatten(template.graph), described, keys))
+    _Pickler(buffer, in_block).dump((flatten(template.graph), template.order, described, keys))
     return buffer.getvalue()
 
 

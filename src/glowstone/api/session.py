@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.api.compile import compile
+from glowstone.api.compilation import compile
 from glowstone.api.model import TensorInfo
 from glowstone.errors import InputError
 from glowstone.graph import Dimension

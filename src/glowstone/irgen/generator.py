@@ -1,25 +1,26 @@
 """From a legal graph to a program: one rule per operator class, driven over the schedule.
 
-In: a graph and the table of rules of a backend. Out: a `Program` with lifetime marks, and the ONNX names of every
-instruction. Invariant: every value that an instruction needs is bound to a view before.
+In: a graph, the order of its nodes, and the table of rules of a backend. Out: a `Program` with lifetime marks and the
+ONNX names of every instruction. Invariant: every value that an instruction needs is bound to a view before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from glowstone.errors import UnsupportedError
 from glowstone.graph import Graph, Node, Operator, Tensor, Value
 from glowstone.irgen.constants import ConstantPool, block_channels
-from glowstone.irgen.schedule import schedule
 from glowstone.lir import Buffer, BufferKind, Copy, Instruction, Operation, Program, View
 from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.ops import Constant, Fused
 from glowstone.scalar import Expression
 from glowstone.types import CHANNEL_AXIS, Shape, TensorType
 
+Array = np.ndarray[Any, np.dtype[Any]]
 Rule = Callable[["Generator", "Application"], None]
 RuleTable = Mapping[type[Operator], Rule]
 
@@ -58,8 +59,9 @@ def find_rule(table: RuleTable, kind: type[Operator]) -> Rule | None:
 class Generator:
     """The state of one generation. Rules use its methods; see `irgen/rules`."""
 
-    def __init__(self, graph: Graph, table: RuleTable, constants: ConstantPool) -> None:
+    def __init__(self, graph: Graph, order: Sequence[Node], table: RuleTable, constants: ConstantPool) -> None:
         self.graph = graph
+        self._order = order
         self.program = Program()
         self._table = table
         self._constants = constants
@@ -68,7 +70,7 @@ class Generator:
         self._count = 0
 
     def run(self) -> Program:
-        """Generate every node in schedule order, then the copies to the outputs.
+        """Generate every node in order, then the copies to the outputs.
 
         Raises:
             UnsupportedError: an operator without a rule.
@@ -77,7 +79,7 @@ class Generator:
             buffer = Buffer(value.name, BufferKind.INPUT, value.element, value.type.physical_shape)
             self.program.inputs.append(buffer)
             self._views[value] = buffer.view()
-        for node in schedule(self.graph):
+        for node in self._order:
             if all(value.known is not None for value in node.results) or isinstance(node.operator, Constant):
                 continue
             application = Application(node)
@@ -127,7 +129,7 @@ class Generator:
         channels = type.shape[CHANNEL_AXIS] if type.channel_block is not None else None
         return Buffer(f"t{self._count}", BufferKind.ACTIVATION, type.element, type.physical_shape, channels).view()
 
-    def plan_constant(self, array: np.ndarray) -> View:  # type: ignore[type-arg]
+    def plan_constant(self, array: Array) -> View:
         """Data that belongs to one shape, as a buffer."""
         tensor = Tensor(np.ascontiguousarray(array))
         self._count += 1

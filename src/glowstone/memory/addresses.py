@@ -29,7 +29,8 @@ def assign_addresses(
     program: Program, plan: MemoryPlan, constant_offsets: Mapping[Buffer, int] | None = None
 ) -> AddressMap:
     """Constants at the offsets given, else one after another in order of first mention; activations as planned; a base
-    per input and output."""
+    per input and output.
+    """
     addresses = {buffer: Address(BASE_ARENA, offset) for buffer, offset in plan.offsets.items()}
     ends = {BASE_CONSTANTS: 0, BASE_PLAN_CONSTANTS: 0}
     for buffer, offset in (constant_offsets or {}).items():

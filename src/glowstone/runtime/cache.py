@@ -1,8 +1,8 @@
 """The cache on disk: compiled kernels and whole models.
 
-It holds machine code, so the folder must belong to the user and be closed to others; else it is not used, with a warning.
-Entries are written to a temporary file and renamed, carry a version and a digest, and are checked on every load. An
-unwritable or full disk is a warning, never an error. Eviction unlinks: files that are mapped stay readable.
+It holds machine code, so the folder must belong to the user and be closed to others; else it is not used, with a
+warning. Entries are written to a temporary file and renamed, carry a version and a digest, and are checked on every
+load. An unwritable or full disk is a warning, never an error. Eviction unlinks: files that are mapped stay readable.
 """
 
 from __future__ import annotations

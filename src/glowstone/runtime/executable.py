@@ -1,7 +1,7 @@
 """One model at one shape, ready to run.
 
-In: a table of calls with its kernels, constants, and what the arguments are. Out: runs. An `Executable` is immutable and
-shared by all threads; an `Invocation` is one call in flight.
+In: a table of calls with its kernels, constants, and what the arguments are. Out: runs. An `Executable` is immutable
+and shared by all threads; an `Invocation` is one call in flight.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class Invocation:
 class BoundRun:
     """An invocation whose arena and arguments are bound once and kept."""
 
-    def __init__(self, executable: Executable, code: NativeCode, threads: int, arena: Bytes, arrays: Sequence[Array]):
+    def __init__(
+        self, executable: Executable, code: NativeCode, threads: int, arena: Bytes, arrays: Sequence[Array]
+    ) -> None:
         invocation = Invocation(executable, code, threads)
         invocation.bind(arena, arrays)
         self._keep_alive = (executable, arena, tuple(arrays))

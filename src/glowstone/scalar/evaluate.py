@@ -40,7 +40,7 @@ def convert(x: Array, element: ElementType) -> Array:
     if element is ElementType.BOOL:
         return np.asarray(x != 0)
     if element.is_integer and np.issubdtype(x.dtype, np.floating):
-        limits = np.iinfo(element.dtype)
+        limits = np.iinfo(np.dtype(element.dtype.name))
         wide = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
         result = np.clip(wide, float(limits.min), float(limits.max)).astype(element.dtype, casting="unsafe")
         result = np.where(wide >= float(limits.max), limits.max, result)

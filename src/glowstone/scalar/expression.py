@@ -6,6 +6,7 @@ as one; fusion composes them; every backend emits them; `evaluate` is their mean
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,18 @@ class Apply(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+
+    def __hash__(self) -> int:
+        # kept, because kernel keys hash the same tree again and again
+        kept: int | None = self.__dict__.get("_hash")
+        if kept is None:
+            kept = hash((self.element, self.function, self.arguments))
+            object.__setattr__(self, "_hash", kept)
+        return kept
+
+    def __getstate__(self) -> dict[str, object]:
+        # hashes of texts differ between processes
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def __str__(self) -> str:
         suffix = f":{self.element}" if self.function == "cast" else ""
@@ -153,6 +166,7 @@ def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expressi
     return visit(expression)
 
 
+@functools.lru_cache(maxsize=4096)
 def inputs_of(expression: Expression) -> tuple[Input, ...]:
     """The distinct inputs, in order of index."""
     found: dict[int, Input] = {}

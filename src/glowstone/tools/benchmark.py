@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -66,7 +66,7 @@ def time_calls(call: Callable[[], object], seconds: float | None = None, iterati
     return Timing(tuple(latencies), now - begin)
 
 
-def missing_shapes(inputs: list[Port], shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
+def missing_shapes(inputs: Sequence[Port], shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
     """Names of inputs that have a symbolic dimension and no shape given."""
     return [
         port.name
@@ -75,7 +75,7 @@ def missing_shapes(inputs: list[Port], shapes: Mapping[str, tuple[int, ...]]) ->
     ]
 
 
-def random_inputs(inputs: list[Port], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, npt.NDArray[Any]]:
+def random_inputs(inputs: Sequence[Port], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, npt.NDArray[Any]]:
     """Seeded arrays for all inputs: normal floats, and integers 0 and 1, which any table of embeddings takes."""
     generator = np.random.default_rng(_SEED)
     arrays: dict[str, npt.NDArray[Any]] = {}

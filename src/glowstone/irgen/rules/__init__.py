@@ -1,6 +1,7 @@
 """Generation rules of the operators that hold for every backend, by family."""
 
 from glowstone.irgen.rules.table import RULES, generates
+
 from glowstone.irgen.rules import (  # isort: skip
     elementwise,
     indexing,

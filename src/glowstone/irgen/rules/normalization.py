@@ -64,5 +64,3 @@ def _flat(view: View, shape: tuple[int, ...]) -> View:
     flat = view.reshape(shape)
     assert flat is not None, "a fresh buffer is contiguous"
     return flat
-
-

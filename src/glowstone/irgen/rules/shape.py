@@ -82,9 +82,7 @@ def generate_slice(generator: Generator, application: Application) -> None:
 
 
 def _gathered(generator: Generator, view: View, axis: int, kept: range) -> View:
-    outer, extent, inner = (
-        int(np.prod(view.shape[:axis])), view.shape[axis], int(np.prod(view.shape[axis + 1 :]))
-    )
+    outer, extent, inner = (int(np.prod(view.shape[:axis])), view.shape[axis], int(np.prod(view.shape[axis + 1 :])))
     shape = (*view.shape[:axis], len(kept), *view.shape[axis + 1 :])
     source = generator.reshaped(view, (outer, extent, inner))
     out = generator.new(TensorType(view.element, shape))

@@ -84,7 +84,7 @@ def generate_from_blocked(generator: Generator, application: Application) -> Non
 
 def _block_parts(blocked: View, channels: int) -> list[tuple[tuple[int, int], View]]:
     """(first channel, number of channels) and the blocks that hold them: whole blocks, then the partial one."""
-    batch, blocks, *spatial, lanes = blocked.shape
+    batch, _, *spatial, lanes = blocked.shape
     whole = channels // lanes
     parts = []
     if whole:

@@ -54,8 +54,11 @@ class PackedConvolution(Operator):
         x = operands[0]
         expected_block = self.block if self.reads_blocked else None
         if x.type.channel_block != expected_block or x.shape[CHANNEL_AXIS] != self.input_channels:
-            raise ShapeError("x does not fit the packed weights", found=str(x.type),
-                             expected=f"{self.input_channels} channels in blocks of {expected_block}")
+            raise ShapeError(
+                "x does not fit the packed weights",
+                found=str(x.type),
+                expected=f"{self.input_channels} channels in blocks of {expected_block}",
+            )
         shape = (x.shape[0], self.channels, *self.window.output_extents(x.shape[2:]))
         return (TensorType(x.element, shape, self.block),)
 
@@ -159,7 +162,7 @@ class StemConv(PackedConvolution):
     def pack(self, w: Array) -> Array:
         """Weights [channels, inputs, KH, KW], output channels innermost."""
         outputs, inputs, height, width = w.shape
-        panels = -(-(-(-outputs // self.block)) // self.tile)
+        panels = -(-outputs // (self.block * self.tile))
         padded = np.zeros((panels * self.tile * self.block, inputs, height, width), w.dtype)
         padded[:outputs] = w
         split = padded.reshape(panels, self.tile, self.block, inputs, height, width)

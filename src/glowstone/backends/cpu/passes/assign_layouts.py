@@ -154,8 +154,11 @@ class _Assignment:
     def _convolution(self, node: Node, operator: Conv) -> Value | None:
         x, w = node.operands[0], node.operands[1]
         weights = constant_array(w)
-        if x is None or weights is None or weights.ndim != BLOCKED_RANK or (
-            isinstance(node.operator, Conv) and len(node.operands) > 2
+        if (
+            x is None
+            or weights is None
+            or weights.ndim != BLOCKED_RANK
+            or (isinstance(node.operator, Conv) and len(node.operands) > 2)
         ):
             return None
         form = packed_form(operator, weights.shape, self._target)

@@ -60,9 +60,10 @@ def _merge(graph: Graph, value: Value, user: Node) -> Node | None:
     """One `Map` for both, or None where it would be too large."""
     assert value.node is not None
     operands: list[Value] = []
-    outer: list[Expression] = []
-    for operand in user.present_operands():
-        outer.append(_body(value.node, operands) if operand is value else _input(operand, operands))
+    outer = [
+        _body(value.node, operands) if operand is value else _input(operand, operands)
+        for operand in user.present_operands()
+    ]
     elements = tuple(operand.element for operand in user.present_operands())
     assert isinstance(user.operator, Elementwise)
     body = scalar.substitute(user.operator.scalar_expression(elements), outer)

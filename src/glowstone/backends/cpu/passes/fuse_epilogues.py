@@ -46,7 +46,8 @@ def _is_anchor(graph: Graph, value: Value, user: Node) -> bool:
 
 
 def _fuse(graph: Graph, anchor: Value, node: Node) -> bool:
-    assert anchor.node is not None and isinstance(node.operator, Elementwise)
+    assert anchor.node is not None
+    assert isinstance(node.operator, Elementwise)
     values = list(node.present_operands())
     extras: list[Value] = []
     inputs = [_epilogue_input(value, anchor, extras) for value in values]

@@ -114,9 +114,7 @@ def _threads(threads: int | None) -> int:
     return threads
 
 
-def _from_cache(
-    store: Cache, entry: str, source: _Source, settings: Settings, library: KernelLibrary
-) -> Engine | None:
+def _from_cache(store: Cache, entry: str, source: _Source, settings: Settings, library: KernelLibrary) -> Engine | None:
     content = store.get(entry)
     if content is None:
         return None
