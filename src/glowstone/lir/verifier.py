@@ -19,7 +19,7 @@ class VerificationError(GlowstoneError, ValueError):
 
 
 def verify_program(program: Program) -> None:
-    """Check instructions, names, lifetimes, aliasing and that nothing is read before it is written.
+    """Check instructions, lifetimes, aliasing and that nothing is read before it is written.
 
     Raises:
         VerificationError: the first rule broken; `node` says which statement.
@@ -77,11 +77,8 @@ def _verify_arguments(program: Program) -> None:
         for buffer in buffers:
             if buffer.kind is not kind:
                 raise VerificationError(f"an {kind.value} of another kind", found=f"{buffer.kind.value} {buffer.name}")
-    names: dict[str, Buffer] = {}
     arguments = {*program.inputs, *program.outputs}
     for buffer in program.buffers():
-        if names.setdefault(buffer.name, buffer) is not buffer:
-            raise VerificationError("two buffers of one name", found=buffer.name)
         if buffer.kind in (BufferKind.INPUT, BufferKind.OUTPUT) and buffer not in arguments:
             raise VerificationError(f"an {buffer.kind.value} buffer the program does not list", found=buffer.name)
         if buffer.data is not None and (buffer.data.shape, buffer.data.dtype) != (buffer.shape, buffer.element.dtype):

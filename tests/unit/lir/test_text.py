@@ -93,6 +93,13 @@ def test_buffers_keep_kind_type_channels_and_small_data():
     assert again["large"].data is None
 
 
+def test_buffers_of_one_name_are_told_apart():
+    same = [Buffer(name, BufferKind.ACTIVATION, F32, (size,)) for size, name in enumerate(["t", "t", "t.2", "t"], 1)]
+    program = Program([], [], [Instruction(Fill(0), (buffer.view(),)) for buffer in same])
+    found = parse_program(print_program(program)).buffers()
+    assert [(buffer.name, buffer.size) for buffer in found] == [("t", 1), ("t.3", 2), ("t.2", 3), ("t.4", 4)]
+
+
 def test_views_keep_offset_and_strides():
     buffer = Buffer("b", BufferKind.ACTIVATION, F32, (4, 6))
     views = [

@@ -82,12 +82,8 @@ def test_the_error_names_the_statement_and_its_origin():
     assert caught.value.node == "statement 1, Copy (first)"
 
 
-def test_names_are_unique_and_arguments_listed():
+def test_arguments_are_listed():
     program = parse_program(GOOD)
     program.inputs.clear()
     with pytest.raises(VerificationError, match="does not list"):
-        verify_program(program)
-    program = parse_program(GOOD)
-    next(program.instructions()).operands[0].buffer.name = "x"
-    with pytest.raises(VerificationError, match="two buffers of one name"):
         verify_program(program)
