@@ -145,7 +145,7 @@ class _Participate:
     def _wait(self) -> None:
         """Until the step changes; now and then give the processor away, as those waited for may need it."""
         routine, builder = self.routine, self.builder
-        watch, still, give_way, again = (routine.block(name) for name in ("watch", "still", "give_way", "again"))
+        watch, still, give_way = (routine.block(name) for name in ("watch", "still", "give_way"))
         builder.store(I64(0), self.passed_variable)
         routine.go_to(watch)
         step = atomics.load(builder, routine.at(self.pool, PoolField.STEP), "monotonic")
@@ -158,7 +158,6 @@ class _Participate:
         builder.cbranch(builder.icmp_signed(">=", passed, limit), give_way, watch)
         builder.position_at_end(give_way)
         routine.call_address(routine.pointer(self.pool, PoolField.YIELD), YIELD_TYPE, [])
-        routine.go_to(again)
         builder.store(I64(0), self.passed_variable)
         builder.branch(watch)
 
