@@ -31,8 +31,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("with_epilogue", [False, True])
+@pytest.mark.parametrize(("case", "with_epilogue"), [(case, True) for case in CASES] + [(CASES[1], False)], ids=str)
 def test_against_float64(case, with_epilogue):
     batch, channels, size, kernel, strides, dilations, pads = case
     x, weights = random(batch, channels, *size, seed=1), random(channels, *kernel, seed=2)

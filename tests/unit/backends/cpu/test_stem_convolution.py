@@ -16,6 +16,7 @@ from glowstone.scalar import parse_expression
 LANES = Target.host().channel_block
 TOLERANCE = 64 * 2.0**-23  # of the largest value
 BIAS_PLUS = parse_expression("max(add(add(x0:f32, x1:f32), x2:f32), 0.25:f32)")
+SIGMOID = parse_expression("div(1.0:f32, add(exp(sub(0.0:f32, x0:f32)), 1.0:f32))")
 
 # batch, input channels, output channels, size, kernel, strides, dilations, pads (top, left, bottom, right)
 CASES = [
@@ -29,8 +30,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("with_epilogue", [False, True])
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize(("case", "with_epilogue"), [(case, True) for case in CASES] + [(CASES[1], False)], ids=str)
 def test_against_float64(case, with_epilogue):
     batch, inputs, outputs, size, kernel, strides, dilations, pads = case
     x, weights = random(batch, inputs, *size, seed=1), random(outputs, inputs, *kernel, seed=2)
@@ -58,3 +62,17 @@ def test_against_float64(case, with_epilogue):
         plain = unblock(actual, outputs)
         assert np.abs(plain - expected).max(initial=0) <= TOLERANCE * np.abs(expected).max(initial=1e-30)
         assert (padding_lanes(actual, outputs) == 0).all()
+
+
+def test_long_epilogue_keeps_padding_lanes_zero():
+    x, weights = random(2, 3, 9, 8, seed=1), random(17, 3, 3, 3, seed=2)
+    expected = sigmoid(convolve(x, weights, (2, 1), (1, 1), (1, 1, 1, 1)))
+    panel = blocks_per_panel(Target.host(), -(-17 // LANES))
+    operands = Operands()
+    operands.add(np.full_like(block(expected.astype(np.float32), LANES), np.nan))
+    operands.add(x)
+    operands.add(pack_stem(weights, LANES, panel))
+    operation = StemConvolution((2, 1), (1, 1), (3, 3), 3, panel, SIGMOID)
+    result = run(Instruction(operation, tuple(operands.views), (1, 1, 17)), operands.storages)
+    np.testing.assert_allclose(unblock(result.arrays[0], 17), expected, rtol=0, atol=2e-6)
+    assert (padding_lanes(result.arrays[0], 17) == 0).all()

@@ -23,7 +23,7 @@ from glowstone.backends.cpu.kernels.pixel_tiles import (
     switch_on_count,
     tile_sizes,
 )
-from glowstone.backends.cpu.kernels.tile_store import store_tile
+from glowstone.backends.cpu.kernels.tile_store import TileStore
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution
 from glowstone.backends.cpu.register_tile import pixels_per_tile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
@@ -67,7 +67,7 @@ class BlockedConvolutionFamily(KernelFamily):
         )
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
         tile_bytes = most * panel * lanes_out * FLOAT_BYTES
-        partial_sums = tile_bytes * tiling.chunk if tiling.slices > 1 else 0
+        partial_sums = tile_bytes * (1 + tiling.chunk if tiling.slices > 1 else 1)
         return KernelCall(
             replace(KernelKey.of(instruction, variant), operation=_canonical(operation)),
             units=spans * tiling.chunks if pixels else 0,
@@ -121,7 +121,7 @@ class _Chunk:
 
 
 class _Kernel:
-    """Emits one kernel. Scratch: zeros for one tile, partial sums of a chunk (if there are slices), pixel table."""
+    """Emits one kernel. Scratch: zeros for one tile, sums of one tile (of a chunk, if there are slices), table."""
 
     def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         self.operation = cast(BlockedConvolution, key.operation)
@@ -133,7 +133,7 @@ class _Kernel:
         self.step_weights = self.lanes * self.panel * self.lanes
         self.tile_sums = self.most * self.panel * self.lanes
         kinds = tuple(str(kind) for kind in key.variant[2:])
-        self.epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
+        epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
         self.tiling = TilingValues(emitter)
         geometry = [emitter.derived(TILING_COUNT + number) for number in range(5)]
         self.groups = geometry[4]
@@ -146,9 +146,11 @@ class _Kernel:
         self.zeros = emitter.scratch
         self.partial = emitter.offset(emitter.scratch, self.tile_sums)
         is_sliced = emitter.compare(self.tiling.slices, ">", 1)
-        partial_size = emitter.select(is_sliced, emitter.mul(self.tiling.chunk, self.tile_sums), I64(0))
-        memory = TableMemory(emitter.offset(self.partial, partial_size), self.tiling.capacity)
-        self.table = PixelTable(emitter, self.epilogue.own_operands, memory)
+        self.partial_stride = emitter.select(is_sliced, I64(self.tile_sums), I64(0))
+        partial_end = emitter.add(emitter.mul(self.tiling.chunk, self.partial_stride), self.tile_sums)
+        memory = TableMemory(emitter.offset(self.partial, partial_end), self.tiling.capacity)
+        self.table = PixelTable(emitter, epilogue.own_operands, memory)
+        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes)
         self.tap_rows = TapRows(emitter, window, self.table, self.zeros, inside=key.variant[1] == INSIDE)
 
     def emit(self) -> None:
@@ -201,18 +203,27 @@ class _Kernel:
         with emitter.for_range(chunk.first_tile, chunk.end_tile) as tiles:
             pixel = emitter.sub(balanced.first_pixel(tiles.index), chunk.first_pixel)
             number = emitter.sub(tiles.index, chunk.first_tile)
-            partial = emitter.offset(self.partial, emitter.mul(number, self.tile_sums))
+            partial = emitter.offset(self.partial, emitter.mul(number, self.partial_stride))
             ahead = self._weights_ahead(part, number)
-            with switch_on_count(emitter, balanced.count(tiles.index), tile_sizes(self.most)) as rounds:
+            count = balanced.count(tiles.index)
+            with switch_on_count(emitter, count, tile_sizes(self.most)) as rounds:
                 for size in rounds:
                     initial = emitter.select(part.is_first, self.zeros, partial)
-                    sums = self._accumulate(part, initial, ahead, pixel, size)
-                    with emitter.if_else(part.is_last) as (then, otherwise):
-                        with then:
-                            store_tile(emitter, self.epilogue, self.table, part.first_block, pixel, sums, self.panel)
-                        with otherwise:
-                            for position, value in enumerate(sums):
-                                emitter.store_floats(value, emitter.offset(partial, position * self.lanes))
+                    self._end_of_slice(part, pixel, self._accumulate(part, initial, ahead, pixel, size), partial)
+            if self.store.uses_memory:
+                with emitter.if_true(part.is_last):
+                    self.store.store_saved(part.first_block, pixel, count, partial)
+
+    def _end_of_slice(self, part: _Slice, pixel: Value, sums: list[Value], partial: Value) -> None:
+        """Keep partial sums, or store the final ones."""
+        if self.store.uses_memory:
+            self.store.save(sums, partial)
+            return
+        with self.emitter.if_else(part.is_last) as (then, otherwise):
+            with then:
+                self.store.store(part.first_block, pixel, sums)
+            with otherwise:
+                self.store.save(sums, partial)
 
     def _weights_ahead(self, part: _Slice, tile: Value) -> Value:
         """Where this tile's share of the next slice's weights begins, to prefetch one line per step."""
@@ -229,10 +240,7 @@ class _Kernel:
         """
         emitter = self.emitter
         first = self.table.taps_row(pixel)
-        sums = [
-            emitter.load_floats(emitter.offset(initial, number * self.lanes), self.lanes)
-            for number in range(size * self.panel)
-        ]
+        sums = self.store.load(initial, size)
         state = [part.weights, ahead, part.inputs, first, self.taps, *sums]
         with emitter.for_range(0, part.steps, carried=state) as loop:
             weights, ahead, inputs, entry, left, *sums = loop.values

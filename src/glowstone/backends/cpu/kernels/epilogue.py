@@ -9,20 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.expression_cost import expression_flops
 from glowstone.backends.cpu.ir_types import F32, Value
 from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.vector_math import emit_expression
 from glowstone.lir.buffer import View
 from glowstone.lir.instruction import Instruction
-from glowstone.scalar import Apply, Expression, walk
+from glowstone.scalar import Expression
 
 OUTPUT, CHANNEL, OWN = "output", "channel", "own"
 FIRST_EXTRA = 3
 """Number of the first extra operand, after y, x and w."""
 PIXEL_AXES = (0, 2, 3)
 BLOCK_AXIS = 1
-LONG_EXPRESSION = 6
-"""From so many functions on, one copy of the code per kernel is better than one per accumulator."""
+LONG_EXPRESSION_FLOPS = 20
+"""From here on one copy of the code per kernel is better than one per accumulator."""
 
 
 def extra_kinds(instruction: Instruction) -> tuple[str, ...]:
@@ -38,11 +39,6 @@ def _kind(y: View, extra: View) -> str:
     if all(extra.strides[axis] == y.strides[axis] for axis in moving):
         return OUTPUT
     return OWN
-
-
-def is_long(expression: Expression | None) -> bool:
-    """Whether the expression is worth sharing between accumulators."""
-    return expression is not None and sum(isinstance(node, Apply) for node in walk(expression)) >= LONG_EXPRESSION
 
 
 @dataclass(frozen=True)
@@ -61,6 +57,11 @@ class Epilogue:
         self._expression = expression
         self._kinds = kinds
         self._lanes = lanes
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its code is worth sharing between accumulators."""
+        return expression_flops(self._expression) >= LONG_EXPRESSION_FLOPS
 
     @property
     def own_operands(self) -> list[int]:

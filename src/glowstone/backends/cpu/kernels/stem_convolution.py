@@ -22,7 +22,7 @@ from glowstone.backends.cpu.kernels.pixel_tiles import (
     switch_on_count,
     tile_sizes,
 )
-from glowstone.backends.cpu.kernels.tile_store import store_tile
+from glowstone.backends.cpu.kernels.tile_store import TileStore
 from glowstone.backends.cpu.operations.blocked import StemConvolution
 from glowstone.backends.cpu.register_tile import pixels_per_tile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
@@ -59,12 +59,14 @@ class StemConvolutionFamily(KernelFamily):
         y, x, w = instruction.operands[:3]
         kinds = extra_kinds(instruction)
         rows = _plan_rows(cast(StemConvolution, instruction.operation), y.shape)
+        panel = w.shape[4]
+        sums = pixels_per_tile(target, panel) * panel * target.channel_block * FLOAT_BYTES
         table = table_bytes(1, len(kinds), rows.unit_rows * y.shape[3])
         copy = x.shape[1] * rows.input_rows * rows.pitch * FLOAT_BYTES
         return KernelCall(
             KernelKey.of(instruction, kinds),
             units=y.shape[0] * rows.parts if y.size else 0,
-            scratch=table + copy,
+            scratch=sums + table + copy,
             cost=target.cost(
                 2.0 * w.size * y.shape[0] * y.shape[2] * y.shape[3], FLOAT_BYTES * (y.size + x.size + w.size)
             ),
@@ -85,7 +87,7 @@ def _plan_rows(operation: StemConvolution, y_shape: tuple[int, ...]) -> _Rows:
 
 
 class _Kernel:
-    """Emits one kernel. Scratch: pixel table, padded input."""
+    """Emits one kernel. Scratch: sums of one tile, pixel table, padded input."""
 
     def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         self.operation = cast(StemConvolution, key.operation)
@@ -94,11 +96,14 @@ class _Kernel:
         self.panel = self.operation.tile
         self.most = pixels_per_tile(target, self.panel)
         kinds = tuple(str(kind) for kind in key.variant)
-        self.epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
+        epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
         derived = {field.name: emitter.derived(number) for number, field in enumerate(fields(_Rows))}
         self.unit_rows, self.parts = derived["unit_rows"], derived["parts"]
         capacity = emitter.mul(self.unit_rows, emitter.extent(0, 3))
-        self.table = PixelTable(emitter, self.epilogue.own_operands, TableMemory(emitter.scratch, capacity))
+        self.sums = emitter.scratch
+        rows = emitter.offset(self.sums, self.most * self.panel * self.lanes)
+        self.table = PixelTable(emitter, epilogue.own_operands, TableMemory(rows, capacity))
+        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes)
         self.input = PaddedInput(
             emitter, self.table.end(taps=1), self.operation.channels, derived["input_rows"], derived["pitch"]
         )
@@ -133,11 +138,17 @@ class _Kernel:
         balanced = BalancedTiles(emitter, *emitter.divmod(pixels, tiles))
         with emitter.for_range(0, tiles) as loop:
             pixel = balanced.first_pixel(loop.index)
-            with switch_on_count(emitter, balanced.count(loop.index), tile_sizes(self.most)) as rounds:
+            count = balanced.count(loop.index)
+            first_block = emitter.mul(panel, self.panel)
+            with switch_on_count(emitter, count, tile_sizes(self.most)) as rounds:
                 for size in rounds:
                     sums = self._accumulate(panel, pixel, size)
-                    first_block = emitter.mul(panel, self.panel)
-                    store_tile(emitter, self.epilogue, self.table, first_block, pixel, sums, self.panel)
+                    if self.store.uses_memory:
+                        self.store.save(sums, self.sums)
+                    else:
+                        self.store.store(first_block, pixel, sums)
+            if self.store.uses_memory:
+                self.store.store_saved(first_block, pixel, count, self.sums)
 
     def _accumulate(self, panel: Value, pixel: Value, size: int) -> list[Value]:
         """Sums of `size` pixels by the panel's blocks, pixel-major; input channels and window rows are one loop."""

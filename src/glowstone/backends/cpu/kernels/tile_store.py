@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import Value
-from glowstone.backends.cpu.kernels.epilogue import Epilogue, PixelOffsets
+from glowstone.backends.cpu.kernels.epilogue import BlockEpilogue, Epilogue, PixelOffsets
 from glowstone.backends.cpu.kernels.pixel_table import PixelTable
 
 
-def store_tile(
-    emitter: Emitter,
-    epilogue: Epilogue,
-    table: PixelTable,
-    first_block: Value,
-    pixel: Value,
-    sums: Sequence[Value],
-    panel: int,
-) -> None:
-    """Store sums (pixel-major) of `panel` output blocks from `first_block` on; blocks that do not exist are left out.
+@dataclass(frozen=True)
+class TileStore:
+    """Emits the stores of one kernel. Sums are pixel-major: of `panel` blocks of `lanes` channels for each pixel.
 
-    `pixel` is the number of the tile's first pixel in the table.
+    A short epilogue is emitted for each vector of sums (`store`). Of a long one there is a single copy
+    (`uses_memory`): code for each size of tile saves its sums, and a loop behind stores them (`store_saved`).
     """
-    pixels = [emitter.add(pixel, number) for number in range(len(sums) // panel)]
-    offsets = [PixelOffsets(table.output_offset(at), table.own_offsets(at)) for at in pixels]
-    for number in range(panel):
-        block = emitter.add(first_block, number)
-        with emitter.if_true(emitter.compare(block, "<", emitter.extent(0, 1)), likely=True):
-            stored = epilogue.block(block)
+
+    emitter: Emitter
+    epilogue: Epilogue
+    table: PixelTable
+    panel: int
+    lanes: int
+
+    @property
+    def uses_memory(self) -> bool:
+        return self.epilogue.is_long
+
+    def save(self, sums: Sequence[Value], memory: Value) -> None:
+        """Write sums to memory."""
+        for position, value in enumerate(sums):
+            self.emitter.store_floats(value, self.emitter.offset(memory, position * self.lanes))
+
+    def load(self, memory: Value, size: int) -> list[Value]:
+        """The sums of `size` pixels from memory."""
+        places = [self.emitter.offset(memory, position * self.lanes) for position in range(size * self.panel)]
+        return [self.emitter.load_floats(place, self.lanes) for place in places]
+
+    def store(self, first_block: Value, pixel: Value, sums: Sequence[Value]) -> None:
+        """Store sums of the blocks from `first_block` on; those that do not exist are left out.
+
+        `pixel` is the number of the tile's first pixel in the table.
+        """
+        count = len(sums) // self.panel
+        offsets = [self._offsets(self.emitter.add(pixel, number)) for number in range(count)]
+
+        def emit(number: int, stored: BlockEpilogue) -> None:
             for position, offset in enumerate(offsets):
-                stored.store(sums[position * panel + number], offset)
+                stored.store(sums[position * self.panel + number], offset)
+
+        self._for_blocks(first_block, emit)
+
+    def store_saved(self, first_block: Value, pixel: Value, count: Value, memory: Value) -> None:
+        """As `store`, for the sums of `count` pixels in memory."""
+        emitter = self.emitter
+
+        def emit(number: int, stored: BlockEpilogue) -> None:
+            with emitter.for_range(0, count) as pixels:
+                position = emitter.add(emitter.mul(pixels.index, self.panel), number)
+                sums = emitter.load_floats(emitter.offset(memory, emitter.mul(position, self.lanes)), self.lanes)
+                stored.store(sums, self._offsets(emitter.add(pixel, pixels.index)))
+
+        self._for_blocks(first_block, emit)
+
+    def _for_blocks(self, first_block: Value, emit: Callable[[int, BlockEpilogue], None]) -> None:
+        emitter = self.emitter
+        for number in range(self.panel):
+            block = emitter.add(first_block, number)
+            with emitter.if_true(emitter.compare(block, "<", emitter.extent(0, 1)), likely=True):
+                emit(number, self.epilogue.block(block))
+
+    def _offsets(self, pixel: Value) -> PixelOffsets:
+        return PixelOffsets(self.table.output_offset(pixel), self.table.own_offsets(pixel))
