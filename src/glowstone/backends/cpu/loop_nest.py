@@ -23,11 +23,23 @@ SHORTEST_RUN = 64
 """Chunks of the inner axis are multiples of this, so that only the last has a tail."""
 SAMPLE = 4096
 """Elements for which a cost is estimated, so that it is not lost in rounding."""
+SMALL = 1024
+"""Elements of which any loop order is fast enough."""
+ANY_LENGTH = 0
+"""Instead of the extent of the inner axis in a key: it is read at run time."""
 LEAST_RANK = 2
 CHUNK, CHUNKS, ROWS, ROW_GROUPS, FIRST_EXTENT = range(5)
 """Positions in the derived integers; strides follow the extents, operand by operand."""
 
 _BY_SIZE = {1: ElementType.U8, 2: ElementType.U16, 4: ElementType.U32, 8: ElementType.U64}
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """An extent, and the stride of every operand."""
+
+    extent: int
+    strides: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -39,24 +51,21 @@ class LoopNest:
 
     @staticmethod
     def of(views: Sequence[View]) -> LoopNest:
-        """The nest over the common shape of the views, ordered by the strides of the first."""
-        axes = [
-            (extent, tuple(view.strides[axis] for view in views))
-            for axis, extent in enumerate(views[0].shape)
-            if extent != 1
-        ]
-        axes.sort(key=lambda axis: [-stride for stride in axis[1]])
-        merged: list[tuple[int, tuple[int, ...]]] = []
-        for extent, strides in axes:
-            if merged and all(outer == inner * extent for outer, inner in zip(merged[-1][1], strides, strict=True)):
-                merged[-1] = (merged[-1][0] * extent, strides)
-            else:
-                merged.append((extent, strides))
-        if not merged:
-            merged = [(1, (1,) * len(views))]
-        missing = [(1, (0,) * len(views))] * (LEAST_RANK - len(merged))
-        extents, strides_by_axis = zip(*missing, *merged, strict=True)
-        return LoopNest(tuple(extents), tuple(zip(*strides_by_axis, strict=True)))
+        """The nest over the common shape of the views, ordered by the strides of the first.
+
+        It has as many axes as the views, so that the key of a kernel does not depend on how many could be merged.
+        """
+        shape = views[0].shape
+        if views[0].size == 0:
+            return _nest(views, [_axis(views, axis) for axis in range(len(shape))])
+        axes = [_axis(views, axis) for axis in range(len(shape))]
+        nest = _nest(views, _merged([axis for axis in axes if axis.extent != 1]))
+        if shape and shape[-1] == 1 and nest.size <= SMALL:
+            # here speed matters less than that a symbolic extent which happens to be 1 does not need another kernel
+            kept = _nest(views, _merged([axis for axis in axes[:-1] if axis.extent != 1] + axes[-1:]))
+            if kept.inner_classes != nest.inner_classes:
+                return kept
+        return nest
 
     def with_rows(self, axis: int) -> LoopNest:
         """The nest with an axis moved to the place of the rows."""
@@ -72,19 +81,52 @@ class LoopNest:
         return len(self.extents)
 
     @property
+    def inner_classes(self) -> tuple[InnerStride, ...]:
+        """What is compiled in about the inner stride of every operand."""
+        return tuple(inner_class(strides[-1]) for strides in self.strides)
+
+    @property
     def size(self) -> int:
         return math.prod(self.extents)
 
-    def key(self, instruction: Instruction, *variant: int | str, only_size: bool = False) -> KernelKey:
+    def key(self, instruction: Instruction, target: Target, *variant: int | str, only_size: bool = False) -> KernelKey:
         """The key of the instruction's kernel: what is compiled in about strides is that of the merged axes.
 
-        With `only_size`, element types of one size share a kernel.
+        An inner axis of one channel block is compiled in too: then there is no tail. With `only_size`, element types of
+        one size share a kernel.
         """
         operands = tuple(
-            OperandKey(by_size(view.element) if only_size else view.element, view.rank, inner_class(strides[-1]))
-            for view, strides in zip(instruction.operands, self.strides, strict=True)
+            OperandKey(by_size(view.element) if only_size else view.element, view.rank, inner)
+            for view, inner in zip(instruction.operands, self.inner_classes, strict=True)
         )
-        return KernelKey(instruction.operation, operands, len(instruction.integers), (self.rank, *variant))
+        inner = self.extents[-1] if self.extents[-1] == target.channel_block else ANY_LENGTH
+        return KernelKey(instruction.operation, operands, len(instruction.integers), (self.rank, inner, *variant))
+
+
+def _axis(views: Sequence[View], axis: int) -> _Axis:
+    return _Axis(views[0].shape[axis], tuple(view.strides[axis] for view in views))
+
+
+def _merged(axes: Sequence[_Axis]) -> list[_Axis]:
+    """Axes by falling stride of the first operand, neighbours made one where all operands permit."""
+    merged: list[_Axis] = []
+    for axis in sorted(axes, key=lambda axis: -axis.strides[0]):
+        last = merged[-1] if merged else None
+        pairs = zip(last.strides if last else (), axis.strides, strict=False)
+        if last and all(outer == inner * axis.extent for outer, inner in pairs):
+            merged[-1] = _Axis(last.extent * axis.extent, axis.strides)
+        else:
+            merged.append(axis)
+    return merged
+
+
+def _nest(views: Sequence[View], axes: Sequence[_Axis]) -> LoopNest:
+    """A nest of the axes, filled up in front to the rank of the views."""
+    inner = list(axes) or [_Axis(1, (1,) * len(views))]
+    missing = max(LEAST_RANK, views[0].rank) - len(inner)
+    full = [_Axis(1, (0,) * len(views))] * missing + inner
+    strides = zip(*(axis.strides for axis in full), strict=True)
+    return LoopNest(tuple(axis.extent for axis in full), tuple(strides))
 
 
 @dataclass(frozen=True)

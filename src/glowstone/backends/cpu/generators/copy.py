@@ -16,10 +16,10 @@ WIDEST_BLOCK = 8
 """Side of the blocks that are transposed in registers; larger ones do not fit the registers."""
 
 
-def emit_copy(emitter: Emitter, rank: int) -> None:
+def emit_copy(emitter: Emitter) -> None:
     """Rows of the target from rows of the source, of any strides."""
 
-    def emit_run(operands: list[InnerOperand], length: Value) -> None:
+    def emit_run(operands: list[InnerOperand], length: Value | int) -> None:
         target, source = operands
         if source.inner is InnerStride.ZERO:
             single = source.load_single()
@@ -37,13 +37,13 @@ def emit_copy(emitter: Emitter, rank: int) -> None:
                 lambda index, lanes, mask: target.store(source.load(index, lanes, mask), index, lanes, mask),
             )
 
-    emit_nest(emitter, rank, emit_run)
+    emit_nest(emitter, emit_run)
 
 
-def emit_fill(emitter: Emitter, rank: int, bits: int) -> None:
+def emit_fill(emitter: Emitter, bits: int) -> None:
     """The same bits in every element."""
 
-    def emit_run(operands: list[InnerOperand], length: Value) -> None:
+    def emit_run(operands: list[InnerOperand], length: Value | int) -> None:
         (target,) = operands
         scalar = storage_type(target.element)
         emit_row(
@@ -53,10 +53,10 @@ def emit_fill(emitter: Emitter, rank: int, bits: int) -> None:
             lambda index, lanes, mask: target.store(splat(scalar, lanes, bits), index, lanes, mask),
         )
 
-    emit_nest(emitter, rank, emit_run)
+    emit_nest(emitter, emit_run)
 
 
-def emit_transposing_copy(emitter: Emitter, rank: int) -> None:
+def emit_transposing_copy(emitter: Emitter) -> None:
     """Elements side by side along a row in the target, and along a column in the source."""
 
     def emit_plane(operands: list[InnerOperand], plane: Plane) -> None:
@@ -69,7 +69,7 @@ def emit_transposing_copy(emitter: Emitter, rank: int) -> None:
         _copy_single(emitter, target, source, plane, (emitter.i64(0), rows), (columns, plane.columns))
         _copy_single(emitter, target, source, plane, (rows, plane.rows), (emitter.i64(0), plane.columns))
 
-    emit_planes(emitter, rank, emit_plane)
+    emit_planes(emitter, emit_plane)
 
 
 def _transpose_block(

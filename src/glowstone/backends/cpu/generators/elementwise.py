@@ -14,12 +14,12 @@ from glowstone.backends.cpu.vector_math import emit_expressions
 from glowstone.scalar import Expression, inputs_of
 
 
-def emit_elementwise(emitter: Emitter, rank: int, expressions: Sequence[Expression]) -> None:
+def emit_elementwise(emitter: Emitter, expressions: Sequence[Expression]) -> None:
     """Every expression of the inputs at each position, stored to its output."""
     count = len(expressions)
     used = sorted({value.index for expression in expressions for value in inputs_of(expression)})
 
-    def emit_run(operands: list[InnerOperand], length: Value) -> None:
+    def emit_run(operands: list[InnerOperand], length: Value | int) -> None:
         involved = [*operands[:count], *(operands[count + index] for index in used)]
         constant = [index for index in used if operands[count + index].inner is InnerStride.ZERO]
         # loaded once as a scalar: no store of this run can change it, but LLVM cannot know
@@ -38,4 +38,4 @@ def emit_elementwise(emitter: Emitter, rank: int, expressions: Sequence[Expressi
 
         emit_row(emitter, involved, length, emit_vectors)
 
-    emit_nest(emitter, rank, emit_run)
+    emit_nest(emitter, emit_run)

@@ -20,14 +20,14 @@ ROWS_CONTIGUOUS, COLUMNS_CONTIGUOUS = "rows", "columns"
 
 
 def emit_matmul(emitter: Emitter, panel: int, right: str, epilogue: Expression | None) -> None:
-    """Units are (batch, panels, rows)."""
+    """Units are (batch, rows, panels)."""
     tile = ProductTile.of(emitter.target, panel)
     product = ProductEmitter(emitter, tile, epilogue)
     outputs = [Y, *range(FIRST_EXTRA, len(emitter.key.operands))]
     rows, columns, depth = emitter.extent(Y, -2), emitter.extent(Y, -1), emitter.extent(A, -1)
     with emitter.for_units() as units:
-        rest, chunk = emitter.divmod(units.index, emitter.derived(ROW_CHUNKS))
-        batch, group = emitter.divmod(rest, emitter.derived(PANEL_GROUPS))
+        rest, group = emitter.divmod(units.index, emitter.derived(PANEL_GROUPS))
+        batch, chunk = emitter.divmod(rest, emitter.derived(ROW_CHUNKS))
         starts = _batch_starts(emitter, batch)
         first_row = emitter.mul(chunk, emitter.derived(ROWS_PER_UNIT))
         row_count = emitter.minimum(emitter.derived(ROWS_PER_UNIT), emitter.sub(rows, first_row))

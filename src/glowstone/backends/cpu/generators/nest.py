@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.ir_types import Value
-from glowstone.backends.cpu.loop_nest import CHUNK, CHUNKS, FIRST_EXTENT, ROW_GROUPS, ROWS
+from glowstone.backends.cpu.loop_nest import ANY_LENGTH, CHUNK, CHUNKS, FIRST_EXTENT, ROW_GROUPS, ROWS
 from glowstone.backends.cpu.math.casts import storage_type
 
-RowBody = Callable[[list[InnerOperand], Value], None]
-"""Emits the work on one run of the inner axis: operands standing at its first element, and its length."""
+RowBody = Callable[[list[InnerOperand], Value | int], None]
+"""Emits the work on one run of the inner axis: operands standing at its first element, and its length,
+a number where that is compiled in."""
 PlaneBody = Callable[[list[InnerOperand], "Plane"], None]
 """Emits the work on the rows of one unit: operands standing at the first element of the first."""
 
@@ -40,8 +41,9 @@ class NestWords:
         return self.emitter.derived(FIRST_EXTENT + self.rank * (1 + operand) + axis % self.rank)
 
 
-def emit_nest(emitter: Emitter, rank: int, body: RowBody) -> None:
+def emit_nest(emitter: Emitter, body: RowBody) -> None:
     """All units of this call, row by row."""
+    fixed = int(emitter.key.variant[1])
 
     def emit_rows(operands: list[InnerOperand], plane: Plane) -> None:
         with emitter.for_range(0, plane.rows) as rows:
@@ -49,13 +51,14 @@ def emit_nest(emitter: Emitter, rank: int, body: RowBody) -> None:
                 operand.moved(emitter.mul(rows.index, stride))
                 for operand, stride in zip(operands, plane.row_strides, strict=True)
             )
-            body(list(standing), plane.columns)
+            body(list(standing), plane.columns if fixed == ANY_LENGTH else fixed)
 
-    emit_planes(emitter, rank, emit_rows)
+    emit_planes(emitter, emit_rows)
 
 
-def emit_planes(emitter: Emitter, rank: int, body: PlaneBody) -> None:
+def emit_planes(emitter: Emitter, body: PlaneBody) -> None:
     """All units of this call."""
+    rank = int(emitter.key.variant[0])
     words = NestWords(emitter, rank)
     with emitter.for_units() as units:
         rest, chunk = emitter.divmod(units.index, emitter.derived(CHUNKS))

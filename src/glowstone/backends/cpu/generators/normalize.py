@@ -11,7 +11,7 @@ from glowstone.backends.cpu.generators.run_reduction import Monoid, emit_run_red
 from glowstone.backends.cpu.ir_types import Value, lanes_of
 from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.math.casts import HALVES, float_builder
-from glowstone.backends.cpu.math.exponential import emit_exp
+from glowstone.backends.cpu.math.exponential import emit_exp_not_positive
 from glowstone.types import ElementType
 
 Y, X, SCALE, BIAS = range(4)
@@ -66,7 +66,7 @@ class _Exponentials:
         lanes = place[1]
         value = x.load(*place)
         difference = self._emitter.builder.fsub(value, _like(self._emitter, maximum, value))
-        return emit_exp(float_builder(self._emitter, self._element, lanes), difference)
+        return emit_exp_not_positive(float_builder(self._emitter, self._element, lanes), difference)
 
 
 def emit_softmax_rows(emitter: Emitter) -> None:

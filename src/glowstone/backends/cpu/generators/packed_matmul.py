@@ -10,17 +10,17 @@ from glowstone.backends.cpu.product_tile import ProductTile
 from glowstone.scalar import Expression
 
 Y, A, B, FIRST_EXTRA = range(4)
-ROWS_PER_UNIT, PANELS_PER_UNIT, ROW_CHUNKS = range(3)
+ROWS_PER_UNIT, PANELS_PER_UNIT, PANEL_GROUPS = range(3)
 
 
 def emit_packed_matmul(emitter: Emitter, panel: int, epilogue: Expression | None) -> None:
-    """Units are (panels, rows), rows of the same panels in a row; in each, panel by panel, tile by tile of rows."""
+    """Units are (rows, panels): rows stay in the cache while weights stream by, panel by panel."""
     product = ProductEmitter(emitter, ProductTile.of(emitter.target, panel), epilogue)
     rows, columns, depth = emitter.extent(Y, 0), emitter.extent(Y, 1), emitter.extent(A, 1)
     outputs = [Y, *range(FIRST_EXTRA, len(emitter.key.operands))]
     panel_size = emitter.mul(depth, panel)
     with emitter.for_units() as units:
-        group, chunk = emitter.divmod(units.index, emitter.derived(ROW_CHUNKS))
+        chunk, group = emitter.divmod(units.index, emitter.derived(PANEL_GROUPS))
         first_row = emitter.mul(chunk, emitter.derived(ROWS_PER_UNIT))
         row_count = emitter.minimum(emitter.derived(ROWS_PER_UNIT), emitter.sub(rows, first_row))
         first_panel = emitter.mul(group, emitter.derived(PANELS_PER_UNIT))

@@ -27,14 +27,18 @@ def vector_lanes(emitter: Emitter, elements: Sequence[ElementType]) -> int:
 def emit_row(
     emitter: Emitter,
     operands: Sequence[InnerOperand],
-    length: Value,
+    length: Value | int,
     body: VectorBody,
     widths: Sequence[int] = (VECTORS_PER_PASS,),
 ) -> None:
     """The body for all of a run: whole vectors without mask, so many (`widths`) per pass, the tail under a mask.
 
-    The tail is taken one by one where types do not permit masks. The body is emitted once for each width and the tail.
+    The tail is taken one by one where types do not permit masks. The body is emitted once for each width and the tail,
+    or just once for a length that is compiled in.
     """
+    if isinstance(length, int):
+        body(emitter.i64(0), length, None)
+        return
     lanes = vector_lanes(emitter, [operand.element for operand in operands])
     is_strided = any(operand.inner is InnerStride.ANY for operand in operands)
     start = emitter.i64(0)

@@ -31,15 +31,14 @@ class CopyKernels(KernelFamily):
             nest, form, least_rows = nest.with_rows(rows), TRANSPOSING, LEAST_TRANSPOSED_ROWS
         moved = sum(view.element.size for view in instruction.operands)
         division = WorkDivision.of(nest, target, 1, moved, least_rows)
-        key = nest.key(instruction, form, only_size=True)
+        key = nest.key(instruction, target, form, only_size=True)
         cost = target.cost(nest.size, moved * nest.size)
         return KernelCall(key, division.units, division.grain, 0, cost, division.derived)
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.copy import emit_copy, emit_transposing_copy
 
-        rank, form = key.variant
-        (emit_transposing_copy if form == TRANSPOSING else emit_copy)(emitter, int(rank))
+        (emit_transposing_copy if key.variant[-1] == TRANSPOSING else emit_copy)(emitter)
 
 
 def _contiguous_source_axis(nest: LoopNest) -> int | None:

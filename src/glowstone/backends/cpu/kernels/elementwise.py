@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @emits(Elementwise)
 class ElementwiseKernels(KernelFamily):
-    """Keyed by the number of merged axes and each operand's inner stride."""
+    """Keyed by each operand's inner stride once axes are merged."""
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         assert isinstance(instruction.operation, Elementwise)
@@ -27,11 +27,10 @@ class ElementwiseKernels(KernelFamily):
         bytes_per_element = sum(view.element.size for view in instruction.operands)
         division = WorkDivision.of(nest, target, flops, bytes_per_element)
         cost = target.cost(flops * nest.size, bytes_per_element * nest.size)
-        return KernelCall(nest.key(instruction), division.units, division.grain, 0, cost, division.derived)
+        return KernelCall(nest.key(instruction, target), division.units, division.grain, 0, cost, division.derived)
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.elementwise import emit_elementwise
 
         assert isinstance(key.operation, Elementwise)
-        rank = int(key.variant[0])
-        emit_elementwise(emitter, rank, key.operation.expressions)
+        emit_elementwise(emitter, key.operation.expressions)

@@ -23,7 +23,7 @@ class FillKernels(KernelFamily):
         nest = LoopNest.of(instruction.operands)
         size = instruction.operands[0].element.size
         division = WorkDivision.of(nest, target, 1, size)
-        key = nest.key(instruction, only_size=True)
+        key = nest.key(instruction, target, only_size=True)
         return KernelCall(
             key, division.units, division.grain, 0, target.cost(nest.size, size * nest.size), division.derived
         )
@@ -32,4 +32,4 @@ class FillKernels(KernelFamily):
         from glowstone.backends.cpu.generators.copy import emit_fill
 
         assert isinstance(key.operation, Fill)
-        emit_fill(emitter, int(key.variant[0]), key.operation.bits)
+        emit_fill(emitter, key.operation.bits)

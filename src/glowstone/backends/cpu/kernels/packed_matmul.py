@@ -34,7 +34,7 @@ class PackedMatMulKernels(KernelFamily):
         moved = 4 * (b.size + a.size + y.size * (1 + len(extras)))
         cost = target.cost(flops * y.size, moved)
         division = ProductDivision.of(rows, b.shape[0], ProductTile.of(target, panel), cost / (rows * b.shape[0]))
-        derived = (division.rows_per_unit, division.panels_per_unit, division.row_chunks)
+        derived = (division.rows_per_unit, division.panels_per_unit, division.panel_groups)
         return KernelCall(key, division.units, 1, 0, cost, derived)
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:

@@ -13,6 +13,8 @@ from glowstone.backends.cpu.math.vector_builder import VectorBuilder
 from glowstone.types import ElementType
 
 LOG2_E = 1.4426950408889634
+SPARE_EXPONENT = {ElementType.F32: 64, ElementType.F64: 512}
+"""How far 2^n is shifted toward 1 so that it is a normal number for every result."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +62,53 @@ def emit_exp(math: VectorBuilder, x: Value) -> Value:
     """e^x, also where the result is denormal."""
     constants = _CONSTANTS[math.element]
     x = math.at_most(math.at_least(x, constants.lowest), constants.highest)
-    exponent, power = _reduced(math, x)
-    result = math.ir.fadd(power, math.constant(1.0))
-    half = math.ir.ashr(exponent, math.integer(1))
-    # 2^exponent itself may be no normal number; its two halves always are, and only the last product rounds
-    result = math.ir.fmul(result, math.power_of_two(half))
-    return math.ir.fmul(result, math.power_of_two(math.ir.sub(exponent, half)))
+    is_negative = math.ir.icmp_signed("<", math.to_bits(x), math.integer(0))
+    spare = SPARE_EXPONENT[math.element]
+    bits = (math.integer(_exponent_bits(math, exponent)) for exponent in (spare, -spare))
+    lasts = (math.constant(2.0**-exponent) for exponent in (spare, -spare))
+    offset, last = math.select(is_negative, *bits), math.select(is_negative, *lasts)
+    return _scaled(math, x, offset, last)
+
+
+def emit_exp_not_positive(math: VectorBuilder, x: Value) -> Value:
+    """e^x for x that is not above 0, in fewer operations."""
+    x = math.at_least(x, _CONSTANTS[math.element].lowest)
+    spare = SPARE_EXPONENT[math.element]
+    return _scaled(math, x, math.integer(_exponent_bits(math, spare)), math.constant(2.0**-spare))
+
+
+def _exponent_bits(math: VectorBuilder, exponent: int) -> int:
+    """The number 2^exponent as bits."""
+    return (exponent + math.format.bias) << math.format.mantissa_bits
+
+
+def _scaled(math: VectorBuilder, x: Value, offset: Value, last: Value) -> Value:
+    """e^x, where 2^n is applied as 2^n times the number with bits `offset`, then times `last`.
+
+    2^n itself may be no normal number; both factors always are, and only the last product rounds.
+    """
+    shifted, r = _reduced(math, x)
+    power = math.polynomial(r, (1.0, 1.0, *_CONSTANTS[math.element].polynomial))
+    # all but the low bits of the rounder are shifted out, and n is left as an exponent
+    exponent = math.ir.shl(math.to_bits(shifted), math.integer(math.format.mantissa_bits))
+    scale = math.from_bits(math.ir.add(exponent, offset))
+    return math.ir.fmul(math.ir.fmul(power, scale), last)
 
 
 def emit_expm1_not_positive(math: VectorBuilder, x: Value) -> Value:
     """e^x - 1 for x in [-80, 0], with a small relative error near 0."""
-    exponent, power = _reduced(math, x)
-    scale = math.power_of_two(exponent)
+    shifted, r = _reduced(math, x)
+    tail = math.polynomial(r, _CONSTANTS[math.element].polynomial)
+    power = math.fma(math.ir.fmul(r, r), tail, r)
+    exponent = math.ir.shl(math.to_bits(shifted), math.integer(math.format.mantissa_bits))
+    scale = math.from_bits(math.ir.add(exponent, math.integer(_exponent_bits(math, 0))))
     return math.fma(scale, power, math.ir.fsub(scale, math.constant(1.0)))
 
 
 def _reduced(math: VectorBuilder, x: Value) -> tuple[Value, Value]:
-    """(n, exp(r) - 1) with x = n ln 2 + r."""
+    """(n above the rounder, r) with x = n ln 2 + r."""
     constants = _CONSTANTS[math.element]
     shifted = math.fma(x, math.constant(LOG2_E), math.constant(math.format.rounder))
     count = math.ir.fsub(shifted, math.constant(math.format.rounder))
-    exponent = math.ir.sub(math.to_bits(shifted), math.integer(math.format.rounder_bits))
     r = math.fma(count, math.constant(-constants.ln2_high), x)
-    r = math.fma(count, math.constant(-constants.ln2_low), r)
-    tail = math.polynomial(r, constants.polynomial)
-    return exponent, math.fma(math.ir.fmul(r, r), tail, r)
+    return shifted, math.fma(count, math.constant(-constants.ln2_low), r)

@@ -134,8 +134,3 @@ class VectorBuilder:
         """An integer of few bits as a float, without the conversion that AVX2 lacks for 64 bits."""
         shifted = self.from_bits(self.ir.add(x, self.integer(self.format.rounder_bits)))
         return self.ir.fsub(shifted, self.constant(self.format.rounder))
-
-    def power_of_two(self, exponent: Value) -> Value:
-        """2^exponent for an integer vector whose result is a normal number."""
-        biased = self.ir.add(exponent, self.integer(self.format.bias))
-        return self.from_bits(self.ir.shl(biased, self.integer(self.format.mantissa_bits)))
