@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from glowstone.backends.cpu.target import Target
 
-PANEL_BYTES = 64
-"""A panel is one cache line of float32 wide, or two vectors where those are longer than half a line."""
 PANEL_VECTORS = 2
-MOST_ROWS = 12
+LINE_FLOATS = 16
+FEW_REGISTERS = 16
+MOST_ROWS = 8
+"""More rows save no time, and the tail has a loop for every number of rows."""
 SPARE_REGISTERS = 1
 """For the broadcast element of the left matrix; without fused multiply-add one more for the product."""
 UNIT_NANOSECONDS = 20_000
@@ -47,8 +48,10 @@ class ProductTile:
 
 
 def panel_width(target: Target) -> int:
-    """Columns of a panel of float32 weights."""
-    return max(PANEL_BYTES // 4, PANEL_VECTORS * target.float_lanes)
+    """Columns of a panel of float32 weights: two vectors, or a cache line where there are registers for it."""
+    if target.register_count <= FEW_REGISTERS:
+        return PANEL_VECTORS * target.float_lanes
+    return max(LINE_FLOATS, PANEL_VECTORS * target.float_lanes)
 
 
 @dataclass(frozen=True)
