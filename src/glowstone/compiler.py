@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from glowstone.backends.backend import Backend, is_legal
 from glowstone.graph import Graph, Node, print_graph, rebuild, verify_graph
@@ -28,6 +27,7 @@ from glowstone.lowering import check_legal, decompose
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
 from glowstone.options import Options
 from glowstone.support.pass_manager import Dump, PassManager
+from glowstone.support.stage_dump import StageDump
 from glowstone.types import Shape
 
 logger = logging.getLogger("glowstone")
@@ -45,6 +45,12 @@ class Settings:
     memory_limit: int | None = None
     stages: dict[str, float] = field(default_factory=dict)
     """Seconds by stage, added up over all compilations of the model."""
+    passes: dict[str, float] = field(default_factory=dict)
+    """Seconds by pass, added up likewise."""
+    dump: StageDump = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.dump = StageDump(self.options.dump)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -103,8 +109,10 @@ def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Setti
         GlowstoneError: the model cannot have these shapes, or the backend cannot run it.
     """
     backend = settings.backend
-    with settings.stage("import"):
+    with settings.stage("infer"):
         graph = rebuild(source, shapes)
+    if settings.dump.is_on:
+        settings.dump.write("imported.ir", print_graph(graph))
     manager = _graph_manager(settings)
     with settings.stage("graph passes"):
         manager.run(graph, CANONICAL)
@@ -143,7 +151,11 @@ def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings:
     with settings.stage("select kernels"):
         instructions = list(program.instructions())
         calls = [settings.backend.planner.plan(instruction) for instruction in instructions]
-    return Plan(program, memory, addresses, instructions, calls)
+    plan = Plan(program, memory, addresses, instructions, calls)
+    if settings.dump.is_on:
+        settings.dump.write("program.ir", print_program(program))
+        settings.dump.write("memory_plan.txt", _print_plan(plan))
+    return plan
 
 
 def _lower(graph: Graph) -> bool:
@@ -161,8 +173,9 @@ def _graph_manager(settings: Settings) -> PassManager[Graph]:
         verify=verify_graph,
         print=print_graph,
         checked=settings.options.check,
-        dump=_dump(settings.options.dump, "graph"),
+        dump=_dump(settings.dump, "graph"),
         skip=settings.skipped,
+        timings=settings.passes,
     )
 
 
@@ -172,18 +185,21 @@ def _program_manager(settings: Settings) -> PassManager[Program]:
         verify=verify_program,
         print=print_program,
         checked=settings.options.check,
-        dump=_dump(settings.options.dump, "program"),
+        dump=_dump(settings.dump, "program"),
         skip=settings.skipped,
+        timings=settings.passes,
     )
 
 
-def _dump(folder: Path | None, kind: str) -> Dump | None:
-    """Writes the text after every pass that changed something into a numbered file."""
-    if folder is None:
+def _dump(dump: StageDump, kind: str) -> Dump | None:
+    """What a pass manager calls after every pass that changed something."""
+    if not dump.is_on:
         return None
+    return lambda _, name, text: dump.write(f"{kind}_{name}.ir", text)
 
-    def write(number: int, name: str, text: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{kind}_{number:02}_{name}.ir").write_text(text, encoding="utf-8")
 
-    return write
+def _print_plan(plan: Plan) -> str:
+    """Offset, size and name of every activation buffer, and the arena against its bound."""
+    offsets = sorted(plan.memory.offsets.items(), key=lambda entry: (entry[1], entry[0].name))
+    lines = [f"{offset:>12} {buffer.bytes:>12} {buffer.name}" for buffer, offset in offsets]
+    return "\n".join([f"arena {plan.memory.arena_bytes} bytes, bound {plan.memory.bound}", *lines, ""])

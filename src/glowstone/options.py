@@ -53,10 +53,6 @@ def _optional_path(value: object) -> Path | None:
     return Path(value).expanduser()
 
 
-def _optional_name(value: object) -> str | None:
-    return str(value) if value else None
-
-
 def _names(value: object) -> tuple[str, ...]:
     """Names as a sequence or as text with commas between; empty ones are dropped."""
     if isinstance(value, str):
@@ -79,12 +75,8 @@ class Options:
         None, "GLOWSTONE_DUMP", _optional_path, "folder for what every stage makes: graphs, program, plan, LLVM IR"
     )
     check: bool = _option(False, "GLOWSTONE_CHECK", _boolean, "verify before and after every pass")
-    stop_after: str | None = _option(None, "GLOWSTONE_STOP_AFTER", _optional_name, "name of the last stage to run")
     skip_passes: tuple[str, ...] = _option((), "GLOWSTONE_SKIP_PASSES", _names, "optional passes to leave out")
-    time_passes: bool = _option(False, "GLOWSTONE_TIME_PASSES", _boolean, "log the seconds that each pass took")
-    trace: Path | None = _option(
-        None, "GLOWSTONE_TRACE", _optional_path, "file for a trace of the runs (Chrome format)"
-    )
+    time_passes: bool = _option(False, "GLOWSTONE_TIME_PASSES", _boolean, "log the seconds of every pass")
     cache_dir: Path | None = _option(
         None, "GLOWSTONE_CACHE_DIR", _optional_path, "folder of the cache; the user's cache folder by default"
     )

@@ -16,11 +16,11 @@ def test_defaults_hold_in_an_empty_environment():
 
 
 def test_argument_beats_environment_beats_default():
-    environment = {"GLOWSTONE_CHECK": "1", "GLOWSTONE_STOP_AFTER": "lowering"}
+    environment = {"GLOWSTONE_CHECK": "1", "GLOWSTONE_TIME_PASSES": "1"}
     resolved = Options.resolve({"check": False}, environment)
     assert resolved.check is False
-    assert resolved.stop_after == "lowering"
-    assert resolved.time_passes is False
+    assert resolved.time_passes is True
+    assert resolved.dump is None
 
 
 def test_the_process_environment_is_read(monkeypatch):

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,6 @@ def compile(
     cache: bool = True,
     memory_limit: int | None = None,
     options: Mapping[str, object] | None = None,
-    progress: Progress | None = None,
 ) -> Model:
     """Compile a model to machine code.
 
@@ -64,7 +64,6 @@ def compile(
         cache: use the cache on disk.
         memory_limit: most bytes of planned memory; by default half of what the control group or the machine has.
         options: see `glowstone.Options`.
-        progress: called with the number of kernels that are ready and wanted.
 
     Raises:
         ModelError: the file is no valid model.
@@ -73,26 +72,59 @@ def compile(
         LimitError: planned memory is above the limit.
         InputError: an argument of this function is wrong.
     """
-    resolved = Options.resolve(options)
-    store = open_cache(resolved) if cache else None
-    chosen = _target(backend, target, store)
-    if numerics not in NUMERICS:
-        raise InputError("unknown numerics", expected=" or ".join(NUMERICS), found=numerics)
-    if tuning is not None:
-        raise UnsupportedError("tuning files are not supported", expected="tuning=None", found=str(tuning))
-    limit = memory_limit or resolved.memory_limit or machine_memory() // 2
-    settings = Settings(CpuBackend(chosen), numerics, resolved, limit)
-    source = _Source(model, dict(shapes or {}), dict(constants or {}))
-    library = KernelLibrary(chosen, kernel_store(store, chosen))
-    count = _threads(threads)
-    code = run_loop(store, chosen)
-    entry = source.key(chosen, numerics, resolved) if store is not None else ""
-    engine = _from_cache(store, entry, source, settings, library) if store is not None else None
+    request = Request(
+        model, shapes, constants, backend, target, threads, numerics, tuning, cache, memory_limit, options
+    )
+    return compile_request(request)
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `compile`."""
+
+    model: ModelSource
+    shapes: Mapping[str, Sequence[int]] | None = None
+    constants: Mapping[str, Array] | None = None
+    backend: str = "cpu"
+    target: str = "host"
+    threads: int | None = None
+    numerics: str = "relaxed"
+    tuning: str | os.PathLike[str] | None = None
+    cache: bool = True
+    memory_limit: int | None = None
+    options: Mapping[str, object] | None = None
+
+
+def compile_request(request: Request, progress: Progress | None = None) -> Model:
+    """`compile`, telling `progress` how many of how many kernels are ready."""
+    options = Options.resolve(request.options)
+    if request.numerics not in NUMERICS:
+        raise InputError("unknown numerics", expected=" or ".join(NUMERICS), found=request.numerics)
+    if request.tuning is not None:
+        raise UnsupportedError("tuning files are not supported", expected="tuning=None", found=str(request.tuning))
+    store = open_cache(options) if request.cache else None
+    target = _target(request.backend, request.target, store)
+    count = _threads(request.threads)
+    limit = request.memory_limit or options.memory_limit or machine_memory() // 2
+    settings = Settings(CpuBackend(target), request.numerics, options, limit)
+    source = _Source(request.model, dict(request.shapes or {}), dict(request.constants or {}))
+    library = KernelLibrary(target, kernel_store(store, target))
+    engine = _engine(source, settings, library, store, progress)
+    return Model(engine, run_loop(store, target), count)
+
+
+def _engine(
+    source: _Source, settings: Settings, library: KernelLibrary, store: Cache | None, progress: Progress | None
+) -> Engine:
+    """From the cache, or compiled and put there. A dump of the stages needs them to happen."""
+    if store is None or settings.options.dump is not None:
+        return _from_source(source, settings, library, progress)
+    entry = source.key(settings)
+    engine = _from_cache(store, entry, source, settings, library)
     if engine is None:
         engine = _from_source(source, settings, library, progress)
-        if store is not None:
-            store.put(entry, *save(engine, source.external_files()))
-    return Model(engine, code, count)
+        store.put(entry, *save(engine, source.external_files()))
+    return engine
 
 
 def _target(backend: str, text: str, store: Cache | None) -> Target:
@@ -134,6 +166,9 @@ def _from_source(source: _Source, settings: Settings, library: KernelLibrary, pr
     engine = Engine(Signature.of(graph), reference, source.graph_once(graph), settings, library)
     del graph
     engine.executable(reference, progress)
+    if settings.options.time_passes:
+        for name, seconds in settings.passes.items():
+            logger.info("pass %s: %.2f ms", name, 1000 * seconds)
     return engine
 
 
@@ -161,7 +196,7 @@ class _Source:
         waiting = [graph]
         return lambda: waiting.pop() if waiting else self.graph()
 
-    def key(self, target: Target, numerics: str, options: Options) -> str:
+    def key(self, settings: Settings) -> str:
         """Name of the cache entry: everything that decides the compiled bytes."""
         data, _, folder = importer.read_bytes(self._model)
         self._held = data
@@ -175,9 +210,10 @@ class _Source:
             str(folder),
             sorted(self._shapes.items()),
             constants,
-            target.text,
-            numerics,
-            options.skip_passes,
+            settings.backend.identity,
+            settings.numerics,
+            settings.memory_limit,
+            settings.options.skip_passes,
             compiler_version(),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest() + ".model"

@@ -6,7 +6,6 @@ at the canonical shape of the call's class (extents 0, 1 or more), then one at t
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from glowstone.lir import BufferKind
 from glowstone.lir.table import FIRST_ARGUMENT_BASE
 from glowstone.runtime.arena import ArenaPool, Bytes, aligned_bytes
 from glowstone.runtime.executable import Argument, Executable
+from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.runner import prepare
 from glowstone.types import ElementType, Shape
@@ -93,7 +93,7 @@ class Engine:
         self._source = source
         self._templates: dict[Shapes, Callable[[], Ready] | Ready] = {}
         self._executables: OrderedDict[Shapes, Executable] = OrderedDict()
-        self._lock = threading.RLock()
+        self._lock = ForkSafeLock()
 
     def executable(self, shapes: Shapes, progress: Progress | None = None) -> Executable:
         """What runs these shapes; made on first use.
@@ -165,6 +165,12 @@ class Engine:
         self.counters.templates += 1
         return Ready(template, block)
 
+    def _dump_kernels(self, plan: Plan) -> None:
+        dump = self.settings.dump
+        for key in plan.keys if dump.is_on else ():
+            for ending, text in self.settings.backend.kernel_texts(key).items():
+                dump.write(f"{getattr(key, 'symbol', 'kernel')}{ending}", text)
+
     def _canonical(self, shapes: Shapes) -> Shapes:
         """The reference shape with the extents that are 0 or 1 in `shapes` set to those."""
         return tuple(
@@ -181,6 +187,7 @@ class Engine:
     def _executable(self, plan: Plan, block: Bytes, progress: Progress | None) -> Executable:
         with self.settings.stage("kernels"):
             indices = self.library.indices(plan.keys, progress)
+            self._dump_kernels(plan)
         with self.settings.stage("encode"):
             words = plan.encode(indices)
             inputs, outputs = _arguments(plan)

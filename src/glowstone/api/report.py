@@ -31,6 +31,7 @@ def build_report(engine: Engine) -> dict[str, Any]:
             name: list(shape) for (name, _, _), shape in zip(engine.signature.inputs, engine.reference, strict=True)
         },
         "stages": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.stages.items()],
+        "passes": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.passes.items()],
         "kernels": sorted({str(entry["kernel"]) for entry in instructions}),
         "memory": memory_report(plan, engine),
         "instructions": instructions,

@@ -5,7 +5,7 @@ In: a legal graph, then instructions. Out: a graph laid out for the backend, `Ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from glowstone.graph import Graph, Node
@@ -34,12 +34,19 @@ class Backend(Protocol):
         """The word that `glowstone.compile(backend=...)` takes."""
 
     @property
+    def identity(self) -> str:
+        """Everything of the backend that decides compiled bytes, as text for cache keys."""
+
+    @property
     def rules(self) -> RuleTable:
         """Generation rules by operator class; an operator with one is legal."""
 
     @property
     def planner(self) -> KernelPlanner:
         """How instructions become calls."""
+
+    def kernel_texts(self, key: object) -> Mapping[str, str]:
+        """Readable forms of a kernel by the ending of a file name (".ll", ".s"); none where there are none."""
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
         """Passes over the legal graph: fusion, layout, packing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,13 @@ from glowstone.errors import LimitError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import SHAPES
+from glowstone.scalar import Literal
 from glowstone.types import LARGEST_EXTENT, ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+LITERAL_BITS = 8
+"""Significant bits of the longest number that is written into code."""
 
 
 @operator
@@ -78,6 +83,23 @@ def constant_array(value: Value | None) -> Array | None:
     if value is not None and isinstance(value.operator, Constant):
         return value.operator.tensor.array
     return None
+
+
+def literal(value: Value | None) -> Literal | None:
+    """The number of a constant of one element that belongs into code: 0, 1, 6, 0.5 and such, of few significant bits.
+
+    Other numbers are data, such as a learned scale: written into code, every layer would need kernels of its own.
+    """
+    array = constant_array(value)
+    if array is None or array.size != 1:
+        return None
+    assert value is not None
+    number = array.reshape(()).item()
+    if isinstance(number, float) and math.isfinite(number):
+        mantissa, _ = math.frexp(number)
+        if not (mantissa * 2.0**LITERAL_BITS).is_integer():
+            return None
+    return Literal(value.element, number)
 
 
 def known_array(value: Value, name: str) -> Array:

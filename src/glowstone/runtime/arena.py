@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
@@ -24,21 +23,15 @@ class ArenaPool:
 
     def __init__(self) -> None:
         self._idle: list[Bytes] = []
-        self._lock = threading.Lock()
 
     def take(self, size: int) -> Bytes:
         """An arena of at least this size."""
-        with self._lock:
-            arena = self._idle.pop() if self._idle else None
-        if arena is None or len(arena) < size:
-            arena = aligned_bytes(size)
-        return arena
+        try:
+            arena = self._idle.pop()  # atomic, so no lock that a fork could leave taken
+        except IndexError:
+            return aligned_bytes(size)
+        return arena if len(arena) >= size else aligned_bytes(size)
 
     def give(self, arena: Bytes) -> None:
         """Return an arena that no call uses any more."""
-        with self._lock:
-            self._idle.append(arena)
-
-    def renew(self) -> None:
-        """In a forked child, where another thread may have held the lock."""
-        self._lock = threading.Lock()
+        self._idle.append(arena)

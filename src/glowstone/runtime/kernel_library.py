@@ -6,13 +6,13 @@ process and unmapped when no model holds them.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from glowstone.backends.cpu.kernel_family import KernelKey
 from glowstone.backends.cpu.target import Target
+from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.loader import LoadedObject, load_object
 
 ObjectStore = Any
@@ -33,7 +33,7 @@ class LoadedKernel:
 
 
 _SHARED: weakref.WeakValueDictionary[tuple[str, str], LoadedKernel] = weakref.WeakValueDictionary()
-_LOCK = threading.Lock()
+_LOCK = ForkSafeLock()
 
 
 class KernelLibrary:

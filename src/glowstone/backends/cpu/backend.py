@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.backend import KernelPlanner
 from glowstone.backends.cpu.irgen_rules import CPU_RULES
-from glowstone.backends.cpu.kernel_family import CpuPlanner
+from glowstone.backends.cpu.kernel_family import CpuPlanner, KernelKey
 from glowstone.backends.cpu.passes.pipeline import backend_passes
 from glowstone.backends.cpu.target import Target
 from glowstone.graph import Graph
@@ -22,12 +22,22 @@ class CpuBackend:
     name: str = "cpu"
 
     @property
+    def identity(self) -> str:
+        return f"{self.name}/{self.target.text}"
+
+    @property
     def rules(self) -> RuleTable:
         return CPU_RULES
 
     @property
     def planner(self) -> KernelPlanner:
         return CpuPlanner(self.target)
+
+    def kernel_texts(self, key: object) -> Mapping[str, str]:
+        from glowstone.backends.cpu.compile import assembly, llvm_ir  # the door to LLVM
+
+        assert isinstance(key, KernelKey)
+        return {".ll": llvm_ir(key, self.target), ".s": assembly(key, self.target)}
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
         return backend_passes(self.target)

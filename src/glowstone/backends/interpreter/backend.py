@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.backend import KernelPlanner
@@ -18,12 +18,19 @@ class InterpreterBackend:
     name: str = "interpreter"
 
     @property
+    def identity(self) -> str:
+        return self.name
+
+    @property
     def rules(self) -> RuleTable:
         return RULES
 
     @property
     def planner(self) -> KernelPlanner:
         return InterpreterPlanner()
+
+    def kernel_texts(self, key: object) -> Mapping[str, str]:
+        return {}
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
         return ()

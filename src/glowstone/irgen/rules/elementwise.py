@@ -11,7 +11,7 @@ from glowstone.irgen.rules.table import generates
 from glowstone.lir import Elementwise as ElementwiseOperation
 from glowstone.lir import View
 from glowstone.ops import Elementwise
-from glowstone.ops.constant import constant_array
+from glowstone.ops.constant import literal
 from glowstone.scalar import Expression, Input, Literal
 from glowstone.types import CHANNEL_AXIS, ElementType
 
@@ -33,14 +33,14 @@ def generate_elementwise(generator: Generator, application: Application) -> None
 
 
 def with_literals(expression: Expression, operands: list[Value]) -> tuple[Expression, list[Value]]:
-    """The expression with constant scalars written into it, and the operands that are left, renumbered."""
+    """The expression with short constant numbers written into it, and the operands that are left, renumbered."""
     inputs: list[Expression] = []
     kept: list[Value] = []
     used = {value.index for value in scalar.inputs_of(expression)}
     for index, operand in enumerate(operands):
-        array = constant_array(operand)
-        if array is not None and array.size == 1:
-            inputs.append(Literal(operand.element, array.reshape(()).item()))
+        number = literal(operand)
+        if number is not None:
+            inputs.append(number)
         elif index not in used:
             inputs.append(Literal(operand.element, 0))
         else:

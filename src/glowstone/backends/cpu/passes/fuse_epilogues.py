@@ -10,8 +10,8 @@ from glowstone import scalar
 from glowstone.backends.cpu.passes.fuse_elementwise import is_fusible
 from glowstone.graph import Builder, Graph, Node, Value
 from glowstone.ops import Conv, Elementwise, Fused, MatMul, Reduction
-from glowstone.ops.constant import constant_array
-from glowstone.scalar import Expression, Input, Literal
+from glowstone.ops.constant import literal
+from glowstone.scalar import Expression, Input
 from glowstone.types import ElementType
 
 ANCHORS = (Conv, MatMul, Reduction)
@@ -64,12 +64,12 @@ def _fuse(graph: Graph, anchor: Value, node: Node) -> bool:
 
 
 def _epilogue_input(value: Value, anchor: Value, extras: list[Value]) -> Expression:
-    """Input 0 for the anchor, a literal for a constant scalar, else an extra operand."""
+    """Input 0 for the anchor, a literal for a short constant number, else an extra operand."""
     if value is anchor:
         return Input(value.element, 0)
-    array = constant_array(value)
-    if array is not None and array.size == 1:
-        return Literal(value.element, array.reshape(()).item())
+    number = literal(value)
+    if number is not None:
+        return number
     if value not in extras:
         extras.append(value)
     return Input(value.element, 1 + extras.index(value))
