@@ -74,11 +74,12 @@ def _join(index: AccessIndex, producer: Instruction, consumer: Instruction, view
     joined = _stacked(upper, _body(consumer), view)
     if len(joined.outputs) + len(joined.inputs) > MAX_OPERANDS or _nodes(joined.expressions) > MAX_NODES:
         return False
-    if _clashes(joined):
+    operation = _operation(joined)
+    if _clashes(joined, operation):
         return False
     names = tuple(dict.fromkeys(producer.names + consumer.names))
     index.remove(producer)
-    index.replace(consumer, _operation(joined), joined.outputs + joined.inputs, names)
+    index.replace(consumer, operation, joined.outputs + joined.inputs, names)
     return True
 
 
@@ -158,13 +159,15 @@ def _without_unused(body: _Body) -> _Body:
     return _Body(body.outputs, expressions, tuple(body.inputs[index] for index in used))
 
 
-def _clashes(body: _Body) -> bool:
-    """Whether an output would overlap another operand in a way that is not in place."""
+def _clashes(body: _Body, operation: Operation) -> bool:
+    """Whether an output would overlap another operand in a way that the operation does not allow."""
+    in_place = bool(operation.in_place)
     for number, output in enumerate(body.outputs):
         if any(overlaps(output, other) for other in body.outputs[number + 1 :]):
             return True
-        if any(overlaps(output, source) and not same_elements(output, source) for source in body.inputs):
-            return True
+        for source in body.inputs:
+            if overlaps(output, source) and not (in_place and same_elements(output, source)):
+                return True
     return False
 
 

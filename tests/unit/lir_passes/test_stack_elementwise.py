@@ -61,6 +61,11 @@ def test_an_input_that_no_expression_reads_is_dropped(rewrite):
     "body",
     [
         pytest.param(
+            "Fill{bits=0}(out %s[2,3])\nCopy(out %t[2,3], in %s[2,3])\nCopy(out %s[2,3], in %t[2,3])\n"
+            "Softmax(out %z[1,2,3], in %s[1,2,3])",
+            id="there and back would be a copy in place",
+        ),
+        pytest.param(
             f"{NEG}(out %s[2,3], in %x[2,3])\n{NEG}(out %z[2,3], in %s[2,3])\n{NEG}(out %y[3,2], in %s[3,2])",
             id="two readers",
         ),
