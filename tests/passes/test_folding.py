@@ -190,6 +190,9 @@ def test_nodes_that_differ_stay():
         %4 = Sub(%y, %x) : f32[2]
         %5 = LeakyRelu(%x) : f32[2]
         %6 = LeakyRelu{alpha=0.5}(%x) : f32[2]
+        %7 = Shape(%x) : i64[1]
+        %8 = ConstantOfShape(%7) : f32[2]
+        %9 = ConstantOfShape{value=-0.0}(%7) : f32[2]
         output a = %0
         output b = %1
         output c = %2
@@ -197,5 +200,7 @@ def test_nodes_that_differ_stay():
         output e = %4
         output f = %5
         output g = %6
+        output h = %8
+        output i = %9
         """,
     )

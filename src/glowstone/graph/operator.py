@@ -58,9 +58,12 @@ class ErrorSample:
     message: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operator:
-    """Base of all operators. See `docs/adding-an-operator.md`."""
+    """Base of all operators. See `docs/adding-an-operator.md`.
+
+    Operators are equal if they mean the same, bit for bit: 0.0 is not -0.0 and not 0, NaN is NaN.
+    """
 
     operands: ClassVar[tuple[Operand, ...]] = ()
     result_names: ClassVar[tuple[str, ...]] = ("y",)
@@ -116,6 +119,15 @@ class Operator:
         """Field values by name, in order of definition."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(self) is type(other) and self._identity() == other._identity())
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._identity()))
+
+    def _identity(self) -> tuple[object, ...]:
+        return tuple(map(_identity, self.attributes().values()))
+
     def check_operands(self, operands: Sequence[Value | None]) -> None:
         """Check number and element types of the operands.
 
@@ -153,13 +165,20 @@ OPERATORS: dict[str, type[Operator]] = {}
 OperatorType = TypeVar("OperatorType", bound=Operator)
 
 
-@dataclass_transform(frozen_default=True)
+@dataclass_transform(eq_default=False, frozen_default=True)
 def operator(kind: type[OperatorType]) -> type[OperatorType]:
     """Class decorator: make a frozen dataclass of it and enter it in `OPERATORS`."""
-    frozen = dataclass(frozen=True)(kind)
+    frozen = dataclass(frozen=True, eq=False)(kind)  # equality is `Operator`'s
     if OPERATORS.setdefault(frozen.__name__, frozen) is not frozen:
         raise AssertionError(f"operator {frozen.__name__} is defined twice")
     return frozen
+
+
+def _identity(value: object) -> object:
+    """What stands for a field in comparisons."""
+    if isinstance(value, float):
+        return repr(float(value))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 def as_tuple(results: Any) -> tuple[Any, ...]:

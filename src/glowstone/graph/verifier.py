@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from glowstone.graph.graph import Graph
+from collections.abc import Iterable
+
+from glowstone.graph.graph import Graph, Value
 
 
 def verify_graph(graph: Graph) -> None:
     """Raise AssertionError (a fault of ours, never of the user) where an invariant does not hold."""
     defined = set(graph.inputs)
+    names = [value.name for value in graph.inputs]
+    assert len(names) == len(set(names)) == len(graph.dimensions), f"input names {names}"
+    for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
+        assert len(dimensions) == value.rank, f"{value} declared as {dimensions}"
     for node in graph.nodes:
         for index, operand in enumerate(node.operands):
             if operand is None:
@@ -19,5 +25,12 @@ def verify_graph(graph: Graph) -> None:
         found = tuple(value.type for value in node.results)
         assert types == found, f"{node}: inferred {types}, holds {found}"
         defined.update(node.results)
+    _verify_uses(defined)
     names = graph.output_names
-    assert len(names) == len(set(names)) == len(graph.outputs), f"output names {names}"
+    assert len(names) == len(set(names)) == len(graph.outputs) == len(graph.output_dimensions), f"output names {names}"
+
+
+def _verify_uses(values: Iterable[Value]) -> None:
+    for value in values:
+        for node, index in value.uses:
+            assert node.operands[index] is value, f"{value} lists a use by {node} that is none"

@@ -17,7 +17,7 @@ from glowstone.types import TensorType, normalize_axes
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reduction(Operator):
     """Base: reduce `axes` (all where None); reduced axes stay with extent 1 where `keep`.
 

@@ -86,6 +86,29 @@ def test_nested_operator_and_expression():
     assert round_trip(graph).outputs[0].operator == fused
 
 
+@pytest.mark.parametrize(
+    ("value", "element", "text"),
+    [
+        (0.0, ElementType.F32, ""),
+        (-0.0, ElementType.F32, "{value=-0.0}"),
+        (np.nan, ElementType.F32, "{value=nan}"),
+        (np.inf, ElementType.F64, "{value=inf, element=f64}"),
+        (np.float64(0.1), ElementType.F32, "{value=0.1}"),
+        (0, ElementType.I64, "{value=0, element=i64}"),
+        (False, ElementType.BOOL, "{value=False, element=bool}"),
+    ],
+)
+def test_numbers_come_back_as_they_are(value, element, text):
+    graph = Graph()
+    builder = Builder(graph)
+    graph.add_output("y", builder.emit(ops.ConstantOfShape(value, element), constant(builder, np.array([2]))))
+    assert f"ConstantOfShape{text}(%0)" in print_graph(graph)
+    operator = round_trip(graph).outputs[0].operator
+    assert operator == ops.ConstantOfShape(value, element)
+    others = [other for other in (0.0, -0.0, 0, False, 1.0, 1, True, np.nan) if repr(other) != repr(value)]
+    assert all(operator != ops.ConstantOfShape(other, element) for other in others)
+
+
 def test_interface_comes_back():
     graph = Graph('a "name"')
     names = ["0", "with space", "ünï", "x"]
