@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ import numpy as np
 
 from glowstone.api.compilation import compile
 from glowstone.api.model import TensorInfo
-from glowstone.errors import InputError
+from glowstone.errors import InputError, ShapeError
 from glowstone.graph import Dimension
 from glowstone.importer import ModelSource
+from glowstone.importer.probe_model import dimension_probe
 from glowstone.types import ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -43,7 +45,7 @@ _WITHOUT_MEANING = {
     "enable_mem_pattern": True,
     "enable_cpu_mem_arena": True,
     "enable_mem_reuse": True,
-    "log_severity_level": 2,
+    "log_severity_level": None,
     "log_verbosity_level": 0,
     "logid": "",
     "enable_profiling": False,
@@ -101,11 +103,11 @@ class InferenceSession:
         **compile_options: Any,
     ) -> None:
         _check_providers(providers)
-        options = _read_options(sess_options)
-        if options.threads is not None:
-            compile_options.setdefault("threads", options.threads)
-        self._overrides = {**options.overrides, **(free_dimension_overrides or {})}
+        threads = _thread_count(sess_options)
+        if threads is not None:
+            compile_options.setdefault("threads", threads)
         self._model = compile(path_or_bytes, **compile_options)
+        self._overrides = {**_overrides(sess_options, self._symbols()), **(free_dimension_overrides or {})}
         self._inputs = [self._fixed(NodeArg.of(info)) for info in self._model.inputs]
         self._outputs = [self._fixed(NodeArg.of(info)) for info in self._model.outputs]
 
@@ -134,6 +136,10 @@ class InferenceSession:
         """The one provider there is."""
         return list(PROVIDERS)
 
+    def _symbols(self) -> list[str]:
+        """The symbolic dimensions of the inputs, each once."""
+        return list(dict.fromkeys(dim for info in self._model.inputs for dim in info.shape if isinstance(dim, str)))
+
     def _fixed(self, argument: NodeArg) -> NodeArg:
         shape = [self._overrides.get(dim, dim) if isinstance(dim, str) else dim for dim in argument.shape]
         return NodeArg(argument.name, shape, argument.type)
@@ -146,17 +152,11 @@ class InferenceSession:
             shape = np.shape(feed[argument.name]) if argument.name in feed else ()
             for axis, (dimension, extent) in enumerate(zip(argument.shape, shape, strict=False)):
                 if isinstance(dimension, int) and dimension != extent:
-                    raise InputError(
+                    raise ShapeError(
                         f"input {argument.name!r} differs from a dimension override",
                         expected=f"{dimension} on axis {axis}",
                         found=list(shape),
                     )
-
-
-@dataclass(frozen=True)
-class _SessionOptions:
-    threads: int | None
-    overrides: dict[str, int]
 
 
 def _check_providers(providers: Sequence[Any] | None) -> None:
@@ -170,18 +170,37 @@ def _check_providers(providers: Sequence[Any] | None) -> None:
         raise InputError("none of the providers is there", expected=", ".join(PROVIDERS), found=", ".join(names))
 
 
-def _read_options(options: Any) -> _SessionOptions:
-    """Thread count and dimension overrides of any object with ONNX Runtime's attributes."""
+def _thread_count(options: Any) -> int | None:
+    """The thread count that session options ask for; None for the default.
+
+    Raises:
+        InputError: an option that would write files.
+    """
     if options is None:
-        return _SessionOptions(None, {})
+        return None
     for name, nothing in _WITHOUT_MEANING.items():
         value = getattr(options, name, nothing)
         if nothing is not None and value != nothing:
             _warn_once(f"session option {name}")
     if getattr(options, "optimized_model_filepath", ""):
         raise InputError("session option optimized_model_filepath is not supported", expected="no path")
-    threads = int(getattr(options, "intra_op_num_threads", 0))
-    return _SessionOptions(threads or None, dict(getattr(options, "free_dimension_overrides", None) or {}))
+    return int(getattr(options, "intra_op_num_threads", 0)) or None
+
+
+def _overrides(options: Any, symbols: list[str]) -> dict[str, int]:
+    """Dimension overrides of session options.
+
+    ONNX Runtime's own object does not show them, so a tiny model with these dimensions is asked what becomes of them.
+    """
+    shown = getattr(options, "free_dimension_overrides", None)
+    if shown is not None:
+        return dict(shown)
+    if not symbols or not type(options).__module__.startswith("onnxruntime"):
+        return {}
+    runtime = sys.modules["onnxruntime"]
+    probe = runtime.InferenceSession(dimension_probe(symbols), options, providers=PROVIDERS)
+    extents = [argument.shape[0] for argument in probe.get_inputs()]
+    return {symbol: extent for symbol, extent in zip(symbols, extents, strict=True) if isinstance(extent, int)}
 
 
 def _check_run_options(options: Any) -> None:
