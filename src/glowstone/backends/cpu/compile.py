@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.kernel_family import KernelKey, family_for
-from glowstone.backends.cpu.machine import create_target_machine, optimize, parse_module
+from glowstone.backends.cpu.machine import create_target_machine, machine_scheduling, optimize, parse_module
 from glowstone.backends.cpu.target import Target
 
 MODULE_NAME = "glowstone"
@@ -22,13 +22,17 @@ MODULE_NAME = "glowstone"
 def emit_object(keys: Sequence[KernelKey], target: Target) -> bytes:
     """One object file with every key's symbol."""
     machine = _machine(target)
-    return bytes(machine.emit_object(_optimized(keys, target, machine)))
+    module = _optimized(keys, target, machine)
+    with machine_scheduling(target.wants_machine_scheduling):
+        return bytes(machine.emit_object(module))
 
 
 def assembly(key: KernelKey, target: Target) -> str:
     """The machine code of one kernel as text."""
     machine = _machine(target)
-    return str(machine.emit_assembly(_optimized([key], target, machine)))
+    module = _optimized([key], target, machine)
+    with machine_scheduling(target.wants_machine_scheduling):
+        return str(machine.emit_assembly(module))
 
 
 def llvm_ir(key: KernelKey, target: Target) -> str:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import functools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import llvmlite.binding as llvm
 
 OPTIMIZATION_LEVEL = 3
+_SCHEDULING_LOCK = threading.Lock()
 
 
 @functools.cache
@@ -41,6 +45,20 @@ def parse_module(text: str) -> llvm.ModuleRef:
     module = llvm.parse_assembly(text, context=llvm.create_context())
     module.verify()
     return module
+
+
+@contextmanager
+def machine_scheduling(is_wanted: bool) -> Iterator[None]:
+    """Whether LLVM reorders machine instructions before it assigns registers, inside the body.
+
+    This is an option of the process, the only way LLVM has; outside it stands at LLVM's default.
+    """
+    with _SCHEDULING_LOCK:
+        llvm.set_option("", f"-enable-misched={str(is_wanted).lower()}")
+        try:
+            yield
+        finally:
+            llvm.set_option("", "-enable-misched=true")
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

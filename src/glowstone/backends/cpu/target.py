@@ -16,6 +16,7 @@ DEFAULT_L2_BYTES = 512 * 1024
 NOMINAL_GIGAHERTZ = 3.0
 NOMINAL_BYTES_PER_NANOSECOND = 20.0
 FLOAT_BYTES = 4
+MANY_REGISTERS = 32
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class Target:
     def block_registers(self) -> int:
         """How many blocks of `channel_block` floats the vector registers hold together."""
         return self.register_count * self.vector_bytes // (self.channel_block * FLOAT_BYTES)
+
+    @property
+    def wants_machine_scheduling(self) -> bool:
+        """Whether LLVM may reorder instructions: with 32 registers it gathers broadcasts until they spill."""
+        return self.register_count < MANY_REGISTERS
 
     @property
     def l1_bytes(self) -> int:

@@ -7,7 +7,7 @@ lane from addresses in a `PixelTable`, so that padding, strides and row ends cos
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import cast
 
 from glowstone.backends.cpu.emitter import Emitter
@@ -36,6 +36,10 @@ INSIDE, PADDED = "inside", "padded"
 Y, X, W = 0, 1, 2
 LINE_FLOATS = 16
 """Floats of a cache line."""
+STEP_PRODUCTS = 96
+"""Vector products of one step: enough to hide what a step costs, few enough to leave LLVM no wrong ideas."""
+TILES_AHEAD = 8
+"""So many tiles together prefetch the next slice of weights."""
 
 
 @emits(BlockedConvolution)
@@ -104,7 +108,7 @@ class _Slice:
     inputs: Value
     """Address of its first input block."""
     steps: Value
-    """Input blocks times taps."""
+    """Input blocks times taps times parts of a block."""
     is_first: Value
     is_last: Value
     first_block: Value
@@ -120,6 +124,28 @@ class _Chunk:
     first_pixel: Value
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where a step of the reduction stands."""
+
+    inputs: Value
+    """Address of the input block's first lane of this step."""
+    entry: Value
+    """Entry in the pixel table of this tap and the tile's first pixel."""
+    taps: Value
+    """Taps left in the input block, this one counted."""
+    parts: Value
+    """Steps left in the tap, this one counted."""
+
+    @property
+    def values(self) -> tuple[Value, Value, Value, Value]:
+        return self.inputs, self.entry, self.taps, self.parts
+
+
+PLACE_END = 2 + len(fields(_Place))
+"""Sums follow the place in the state of the reduction loop, weights and weights ahead precede it."""
+
+
 class _Kernel:
     """Emits one kernel. Scratch: zeros for one tile, sums of one tile (of a chunk, if there are slices), table."""
 
@@ -130,7 +156,10 @@ class _Kernel:
         self.panel = self.operation.tile
         self.most = pixels_per_tile(target, self.panel)
         self.is_point = key.variant[0] == POINT
-        self.step_weights = self.lanes * self.panel * self.lanes
+        self.step_lanes = min(self.lanes, max(1, STEP_PRODUCTS // (self.most * self.panel)))
+        self.parts = self.lanes // self.step_lanes
+        self.step_weights = self.step_lanes * self.panel * self.lanes
+        self.lines_ahead = -(-self.step_weights // (TILES_AHEAD * LINE_FLOATS))
         self.tile_sums = self.most * self.panel * self.lanes
         kinds = tuple(str(kind) for kind in key.variant[2:])
         epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
@@ -186,12 +215,13 @@ class _Kernel:
         in_blocks = emitter.extent(W, 1)
         first = emitter.mul(number, tiling.slice)
         count = emitter.minimum(emitter.sub(in_blocks, first), tiling.slice)
-        step = emitter.mul(emitter.add(emitter.mul(panel, in_blocks), first), self.taps)
+        block_steps = emitter.mul(self.taps, self.parts)
+        step = emitter.mul(emitter.add(emitter.mul(panel, in_blocks), first), block_steps)
         input_block = emitter.add(emitter.mul(group, in_blocks), first)
         return _Slice(
             weights=emitter.offset(emitter.pointer(W), emitter.mul(step, self.step_weights)),
             inputs=emitter.offset(emitter.pointer(X), emitter.mul(input_block, emitter.stride(X, 1))),
-            steps=emitter.mul(count, self.taps),
+            steps=emitter.mul(count, block_steps),
             is_first=emitter.compare(number, "==", 0),
             is_last=emitter.compare(emitter.add(number, 1), "==", tiling.slices),
             first_block=emitter.mul(panel, self.panel),
@@ -226,9 +256,9 @@ class _Kernel:
                 self.store.save(sums, partial)
 
     def _weights_ahead(self, part: _Slice, tile: Value) -> Value:
-        """Where this tile's share of the next slice's weights begins, to prefetch one line per step."""
+        """Where this tile's share of the next slice's weights begins, to prefetch some lines per step."""
         emitter = self.emitter
-        share = emitter.mul(part.steps, LINE_FLOATS)
+        share = emitter.mul(part.steps, self.lines_ahead * LINE_FLOATS)
         size = emitter.mul(part.steps, self.step_weights)
         offset = emitter.minimum(emitter.mul(tile, share), size)
         return emitter.offset(part.weights, emitter.add(size, offset))
@@ -236,45 +266,58 @@ class _Kernel:
     def _accumulate(self, part: _Slice, initial: Value, ahead: Value, pixel: Value, size: int) -> list[Value]:
         """Sums of `size` pixels by the panel's blocks, pixel-major, on top of those at `initial`.
 
-        Input blocks and taps are one loop: every loop end costs a mispredicted branch.
+        Input blocks, taps and parts of a block are one loop: every loop end costs a mispredicted branch.
         """
         emitter = self.emitter
         first = self.table.taps_row(pixel)
-        sums = self.store.load(initial, size)
-        state = [part.weights, ahead, part.inputs, first, self.taps, *sums]
+        place = _Place(part.inputs, first, self.taps, I64(self.parts))
+        state = [part.weights, ahead, *place.values, *self.store.load(initial, size)]
         with emitter.for_range(0, part.steps, carried=state) as loop:
-            weights, ahead, inputs, entry, left, *sums = loop.values
-            emitter.prefetch(ahead)
-            sums = self._step(weights, inputs, entry, sums, size)
-            following = self._next_step(inputs, entry, left, first)
-            moved = [emitter.offset(weights, self.step_weights), emitter.offset(ahead, LINE_FLOATS)]
-            loop.carry([*moved, *following, *sums])
-        return loop.results[len(state) - len(sums) :]
+            weights, ahead = loop.values[:2]
+            place = _Place(*loop.values[2:PLACE_END])
+            for line in range(self.lines_ahead):
+                emitter.prefetch(emitter.offset(ahead, line * LINE_FLOATS))
+            sums = self._step(weights, place, loop.values[PLACE_END:], size)
+            moved = [
+                emitter.offset(weights, self.step_weights),
+                emitter.offset(ahead, self.lines_ahead * LINE_FLOATS),
+            ]
+            loop.carry([*moved, *self._next_place(place, first).values, *sums])
+        return loop.results[PLACE_END:]
 
-    def _next_step(self, inputs: Value, entry: Value, left: Value, first: Value) -> tuple[Value, Value, Value]:
-        """The next tap, or the first one of the next input block: block address, table entry, taps left."""
+    def _next_place(self, place: _Place, first: Value) -> _Place:
+        """The next part of the input block, or the next tap, or the first tap of the next input block."""
         emitter = self.emitter
-        next_block = emitter.offset(inputs, emitter.stride(X, 1))
+        parts = emitter.sub(place.parts, 1)
+        tap_ends = emitter.compare(parts, "==", 0)
+        next_part = emitter.offset(place.inputs, self.step_lanes)
+        same_block = emitter.offset(place.inputs, self.step_lanes - self.lanes)
+        next_block = emitter.offset(same_block, emitter.stride(X, 1))
         if self.is_point:
-            return next_block, entry, left
-        left = emitter.sub(left, 1)
-        wraps = emitter.compare(left, "==", 0)
-        return (
-            emitter.select(wraps, next_block, inputs),
-            emitter.select(wraps, first, self.table.next_tap(entry)),
-            emitter.select(wraps, self.taps, left),
-        )
+            following = _Place(next_block, place.entry, place.taps, I64(self.parts))
+        else:
+            taps = emitter.sub(place.taps, 1)
+            block_ends = emitter.compare(taps, "==", 0)
+            following = _Place(
+                emitter.select(block_ends, next_block, same_block),
+                emitter.select(block_ends, first, self.table.next_tap(place.entry)),
+                emitter.select(block_ends, self.taps, taps),
+                I64(self.parts),
+            )
+        if self.parts == 1:
+            return following
+        pairs = zip(following.values, (next_part, place.entry, place.taps, parts), strict=True)
+        return _Place(*(emitter.select(tap_ends, after, now) for after, now in pairs))
 
-    def _step(self, weights: Value, inputs: Value, entry: Value, sums: list[Value], size: int) -> list[Value]:
-        """One tap of one input block: all its lanes, unrolled."""
+    def _step(self, weights: Value, place: _Place, sums: list[Value], size: int) -> list[Value]:
+        """Some lanes of one tap of one input block, unrolled."""
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
-        sources = [self.tap_rows.input_pointer(self.table.next_pixel(entry, number), inputs) for number in range(size)]
+        sources = [self._source(place, number) for number in range(size)]
         if self.is_point:
             for number in range(0, size, 2):
-                ahead = self.tap_rows.input_pointer(self.table.next_pixel(entry, size + number), inputs)
-                emitter.prefetch(ahead)
-        for lane in range(lanes):
+                emitter.prefetch(self._source(place, size + number))
+        for lane in range(self.step_lanes):
             row = [
                 emitter.load_floats(emitter.offset(weights, (lane * self.panel + block) * lanes), lanes)
                 for block in range(self.panel)
@@ -285,3 +328,7 @@ class _Kernel:
                     at = number * self.panel + block
                     sums[at] = emitter.multiply_add(row[block], value, sums[at])
         return sums
+
+    def _source(self, place: _Place, pixel: int) -> Value:
+        """Address of the input lanes of a pixel of the tile, or of one beyond it."""
+        return self.tap_rows.input_pointer(self.table.next_pixel(place.entry, pixel), place.inputs)
