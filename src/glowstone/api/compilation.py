@@ -110,7 +110,7 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     source = _Source(request.model, dict(request.shapes or {}), dict(request.constants or {}))
     library = KernelLibrary(target, kernel_store(store, target))
     engine = _engine(source, settings, library, store, progress)
-    return Model(engine, run_loop(store, target), count)
+    return Model(engine, target, run_loop(store, target), count)
 
 
 def _engine(

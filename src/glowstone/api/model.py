@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from glowstone.api.bundling import write_engine_bundle
 from glowstone.api.engine import MOST_EXECUTABLES, Engine, Shapes
 from glowstone.api.report import build_report
+from glowstone.backends.cpu.target import Target
 from glowstone.errors import InputError, ShapeError
 from glowstone.graph import Dimension
 from glowstone.runtime.executable import Argument, BoundRun, Executable, address_of
@@ -33,8 +37,9 @@ class Model:
     `inputs` and `outputs` describe the arguments. Made by `glowstone.compile`.
     """
 
-    def __init__(self, engine: Engine, code: NativeCode, threads: int) -> None:
+    def __init__(self, engine: Engine, target: Target, code: NativeCode, threads: int) -> None:
         self._engine = engine
+        self._target = target
         self._code = code
         self._threads = threads
         signature = engine.signature
@@ -98,6 +103,20 @@ class Model:
         arena = self._engine.arenas.take(executable.arena_bytes)
         bound = BoundRun(executable, self._code, self._threads, arena, [*arrays, *results])
         return BoundCall(bound, dict(zip(self._output_names, results, strict=True)))
+
+    def write_bundle(self, folder: str | os.PathLike[str], name: str) -> tuple[Path, Path]:
+        """Write the model at its reference shape as an object file and a C header, for one thread and no library.
+
+        Args:
+            folder: where `<name>.o` and `<name>.h` go.
+            name: a C identifier.
+
+        Raises:
+            InputError: the name is no C identifier.
+            LimitError: the constants are too large for one object file.
+            OSError: a file cannot be written.
+        """
+        return write_engine_bundle(self._engine, self._target, Path(folder), name)
 
     def report(self) -> dict[str, Any]:
         """What the compiler did: stages with seconds, instructions with kernels, memory, counters."""
