@@ -19,6 +19,8 @@ from glowstone.runtime.loader import LoadedObject, load_object
 from glowstone.runtime.native import NativeCode, native_code
 from glowstone.runtime.runner import Runner, prepare
 
+MEETING_PATIENCE = 1 << 32
+"""Looks at a counter, at least some seconds."""
 SIGNATURE = "(ptr %call, ptr %bases, i64 %begin, i64 %end, ptr %scratch, ptr %status)"
 
 
@@ -81,6 +83,31 @@ KERNELS = {
         + load_from("old", "%to", "%u", "float")
         + "%y = fmul float %x, 0.5\nstore float %y, ptr %old.place\nbr label %next",
         ("from", "to"),
+    ),
+    # to[u] = from[u] / 2, in float32, but only when `count` units are being executed at once; -1 if they never are
+    "meet": kernel(
+        "meet",
+        load_from("x", "%from", "%u", "float")
+        + load_from("old", "%to", "%u", "float")
+        + load_from("arrived", "%counter", "0")
+        + f"""
+  %mine = atomicrmw add ptr %arrived.place, i64 1 seq_cst
+  br label %wait
+wait:
+  %i = phi i64 [ 0, %body ], [ %i.next, %wait ]
+  %i.next = add i64 %i, 1
+  %there = load atomic i64, ptr %arrived.place seq_cst, align 8
+  %met = icmp sge i64 %there, %count
+  %tired = icmp sgt i64 %i, {MEETING_PATIENCE}
+  %leave = or i1 %met, %tired
+  br i1 %leave, label %write, label %wait
+write:
+  %half = fmul float %x, 0.5
+  %y = select i1 %met, float %half, float -1.0
+  store float %y, ptr %old.place
+  br label %next
+""",
+        ("from", "to", "counter", "count"),
     ),
     # Status: units from `first` on have a bad value, ten times the unit; the lowest unit stays.
     "refuse": kernel(

@@ -252,3 +252,29 @@ for _ in range(3):
 print(len(attempts), code().pool.started)
 """
     assert run_python(source, environment=ENVIRONMENT) == "1 0\n"
+
+
+MEET = """
+import sys
+import numpy as np
+from helpers.native import A, B, C, Table, control_functions, flush_bits
+threads = int(sys.argv[1])
+read, write, _ = control_functions()
+write(read() | flush_bits())  # before the helpers start: they would inherit it
+values = np.full(threads, 1 << 20, np.uint32).view(np.float32)
+output, counter = np.zeros(threads, np.float32), np.zeros(1, np.int64)
+table = Table()
+table.call("meet", A, B, C, threads, units=threads, cost=1_000_000)
+runner = table.runner([values, output, counter], threads=threads)
+for _ in range(5):
+    counter[0] = 0
+    output[:] = 0
+    runner.run()
+    print(output.view(np.uint32).tolist())
+"""
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_helpers_take_part_and_keep_denormals(threads):
+    printed = run_python(MEET, str(threads), environment=ENVIRONMENT).splitlines()
+    assert printed == [str([1 << 19] * threads)] * 5

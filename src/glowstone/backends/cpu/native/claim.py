@@ -9,7 +9,7 @@ from glowstone.backends.cpu.native import atomics
 from glowstone.backends.cpu.native.layout import STATUS_STRIDE, PoolField
 from glowstone.backends.cpu.native.routine import Routine
 from glowstone.backends.cpu.native.run_loop import execute, participant_block
-from glowstone.backends.cpu.native.step import claim_word, is_open, set_field, tag_of
+from glowstone.backends.cpu.native.step import NEXT_STEP, claim_word, set_field, tag_of
 
 YIELD_TYPE = ir.FunctionType(VOID, [])
 FIELDS = (
@@ -28,11 +28,15 @@ FIELDS = (
 
 
 class _Participate:
-    """Builds `participate(pool, number)`, which returns when no run is open or it has no place for this number."""
+    """Builds `participate(pool, number, step)`, which goes on from a step that the caller saw open.
+
+    It returns when the step expected is over: a later one that is open may belong to another run, for which a helper
+    has to wake others first. It also returns when the run has no place for this number.
+    """
 
     def __init__(self, module: ir.Module, advance: ir.Function, triple: str) -> None:
-        self.routine = Routine(module, "participate", VOID, [POINTER, I64])
-        self.pool, self.number = self.routine.arguments
+        self.routine = Routine(module, "participate", VOID, [POINTER, I64, I64])
+        self.pool, self.number, self.first_step = self.routine.arguments
         self.builder = self.routine.builder
         self.advance = advance
         self.triple = triple
@@ -43,6 +47,8 @@ class _Participate:
         routine, builder = self.routine, self.builder
         self.finished_variable = builder.alloca(I64)
         self.passed_variable = builder.alloca(I64)
+        self.expected_variable = builder.alloca(I64)
+        builder.store(self.first_step, self.expected_variable)
         routine.go_to(self.look)
         self._read_step()
         self._claim_all()
@@ -53,12 +59,16 @@ class _Participate:
         return routine.function
 
     def _read_step(self) -> None:
-        """Leave between runs. The fields that are read may be of a later step; then no claim will succeed."""
+        """Go on with the step expected, if it is open. The fields that are read may be of a later step; then no claim
+        will succeed.
+        """
         routine, builder = self.routine, self.builder
         self.step = atomics.load(builder, routine.at(self.pool, PoolField.STEP))
         opened, invited = routine.block("opened"), routine.block("invited")
-        builder.cbranch(is_open(builder, self.step), opened, self.leave)
+        expected = builder.load(self.expected_variable, typ=I64)
+        builder.cbranch(builder.icmp_signed("==", self.step, expected), opened, self.leave)
         builder.position_at_end(opened)
+        builder.store(builder.add(self.step, I64(NEXT_STEP)), self.expected_variable)
         self.fields = {field: atomics.load(builder, routine.at(self.pool, field), "monotonic") for field in FIELDS}
         builder.fence("acquire")
         self.participants = self.fields[PoolField.PARTICIPANTS]

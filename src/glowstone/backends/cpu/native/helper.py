@@ -88,10 +88,11 @@ class _Help:
         routine.go_to(self.fresh)
         builder.store(I64(0), self.passed_variable)
         routine.go_to(self.watch)
-        builder.cbranch(self._is_invited(), self.work, self.idle)
+        step, is_invited = self._look()
+        builder.cbranch(is_invited, self.work, self.idle)
         builder.position_at_end(self.work)
         routine.call(self.wake_children, [self.pool, self.number, routine.word(self.pool, PoolField.PARTICIPANTS)])
-        routine.call(self.participate, [self.pool, self.number])
+        routine.call(self.participate, [self.pool, self.number, step])
         builder.branch(self.fresh)
         builder.position_at_end(self.idle)
         atomics.pause(builder, self.triple)
@@ -103,12 +104,12 @@ class _Help:
         self._park()
         builder.branch(self.fresh)
 
-    def _is_invited(self) -> Value:
-        """Whether a run is open that has a place for this helper (i1)."""
+    def _look(self) -> tuple[Value, Value]:
+        """The step, and whether it is open and has a place for this helper (i1)."""
         routine, builder = self.routine, self.builder
         step = atomics.load(builder, routine.at(self.pool, PoolField.STEP), "seq_cst")
         participants = atomics.load(builder, routine.at(self.pool, PoolField.PARTICIPANTS), "monotonic")
-        return builder.and_(is_open(builder, step), builder.icmp_signed("<", self.number, participants))
+        return step, builder.and_(is_open(builder, step), builder.icmp_signed("<", self.number, participants))
 
     def _park(self) -> None:
         """Sleep until woken. The flag is raised before the last look for a run, and a caller looks at the flag after it
@@ -121,7 +122,7 @@ class _Help:
         atomics.store(builder, I64(1), parked, "seq_cst")
         builder.fence("seq_cst")
         check, sleep, wake = (routine.block(name) for name in ("check", "sleep", "wake"))
-        builder.cbranch(self._is_invited(), wake, check)
+        builder.cbranch(self._look()[1], wake, check)
         builder.position_at_end(check)
         is_woken = atomics.load(builder, woken, "monotonic")
         builder.cbranch(builder.icmp_signed("!=", is_woken, I64(0)), wake, sleep)

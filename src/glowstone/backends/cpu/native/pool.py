@@ -25,7 +25,7 @@ from glowstone.backends.cpu.native.floating_point import set_default_environment
 from glowstone.backends.cpu.native.helper import build_help, build_wake_children
 from glowstone.backends.cpu.native.layout import MAX_PARTICIPANTS, RUN_SHARED_SYMBOL, PoolField, RunField
 from glowstone.backends.cpu.native.routine import Routine
-from glowstone.backends.cpu.native.step import build_advance, is_open, retag, set_field
+from glowstone.backends.cpu.native.step import TO_FIRST_STEP, build_advance, is_open, retag, set_field
 
 FIELDS_OF_RUN = (
     (PoolField.PARTICIPANTS, RunField.PARTICIPANTS),
@@ -67,15 +67,25 @@ def _build_run_shared(
     restore_environment = set_default_environment(builder, triple)
     _open_run(routine, run, pool)
     routine.call(advance, [run, pool, I64(0)])
-    step = atomics.load(builder, routine.at(pool, PoolField.STEP))
-    with builder.if_then(is_open(builder, step)):
+    with builder.if_then(is_open(builder, _step(routine, pool))):
         builder.fence("seq_cst")
         routine.call(wake_children, [pool, I64(0), routine.word(run, RunField.PARTICIPANTS)])
-        routine.call(participate, [pool, I64(0)])
+    watch, work, done = (routine.block(name) for name in ("watch", "work", "done"))
+    routine.go_to(watch)
+    step = _step(routine, pool)
+    builder.cbranch(is_open(builder, step), work, done)
+    builder.position_at_end(work)
+    routine.call(participate, [pool, I64(0), step])
+    builder.branch(watch)
+    builder.position_at_end(done)
     restore_environment()
     result = routine.word(run, RunField.RESULT)
     atomics.store(builder, I64(0), lock)
     builder.ret(result)
+
+
+def _step(routine: Routine, pool: Value) -> Value:
+    return atomics.load(routine.builder, routine.at(pool, PoolField.STEP))
 
 
 def _open_run(routine: Routine, run: Value, pool: Value) -> None:
@@ -84,7 +94,7 @@ def _open_run(routine: Routine, run: Value, pool: Value) -> None:
     """
     builder = routine.builder
     step = atomics.load(builder, routine.at(pool, PoolField.STEP))
-    retag(routine, pool, builder.add(step, I64(1)), I64(MAX_PARTICIPANTS))
+    retag(routine, pool, builder.add(step, I64(TO_FIRST_STEP)), I64(MAX_PARTICIPANTS))
     for target, source in FIELDS_OF_RUN:
         set_field(routine, pool, target, routine.word(run, source))
     set_field(routine, pool, PoolField.RUN, builder.ptrtoint(run, I64))

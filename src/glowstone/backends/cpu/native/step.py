@@ -1,6 +1,7 @@
 """Ends a step and publishes the next one. See `pool.py`.
 
-The step word is odd while an instruction is open to claims and even between runs.
+The step word is odd while an instruction is open to claims and even between runs. Within a run it grows by `NEXT_STEP`;
+from the last step of a run to the first of the next it grows by more, so that nobody takes one for the other.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from glowstone.backends.cpu.native.routine import Routine
 from glowstone.backends.cpu.native.run_loop import end_failed, execute_whole, kernel_of
 from glowstone.lir.table import COST, GRAIN, UNITS
 
+NEXT_STEP = 2
+TO_END, TO_FIRST_STEP = 3, 1
 TAG_BITS = 32
 MAX_CHUNKS_BITS = 30
 """Instructions of more chunks get a larger grain, so that their count stays within its half of the claim word."""
@@ -97,7 +100,8 @@ class _Advance:
         routine, builder, pool = self.routine, self.builder, self.pool
         step_address = routine.at(pool, PoolField.STEP)
         before = atomics.load(builder, step_address, "monotonic")
-        step = builder.or_(builder.add(before, I64(1)), I64(1))
+        growth = builder.select(is_open(builder, before), I64(NEXT_STEP), I64(TO_FIRST_STEP))
+        step = builder.add(before, growth)
         retag(routine, pool, step, routine.word(self.run, RunField.PARTICIPANTS))
         set_field(routine, pool, PoolField.CHUNKS, chunks)
         set_field(routine, pool, PoolField.GRAIN, grain)
@@ -113,7 +117,7 @@ class _Advance:
         step_address = self.routine.at(self.pool, PoolField.STEP)
         step = atomics.load(builder, step_address, "monotonic")
         with builder.if_then(is_open(builder, step)):
-            atomics.store(builder, builder.add(step, I64(1)), step_address)
+            atomics.store(builder, builder.add(step, I64(TO_END)), step_address)
         builder.ret_void()
 
 
