@@ -1,7 +1,8 @@
 """The inner part of matrix products: one tile of sums over the whole depth, then its epilogue.
 
-Sums leave the registers through a small buffer on the stack, from which one loop applies the epilogue and stores rows:
-so every number of rows has its own loop over the depth, but all share one copy of the epilogue.
+Every number of rows has its own loop over the depth. A whole tile with a short epilogue is finished in registers. All
+other sums leave through a small buffer on the stack, from which one loop, with the one copy of a long epilogue, applies
+it and stores rows.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.expression_cost import expression_flops
 from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.ir_types import F32, Value
+from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.product_tile import ProductTile
 from glowstone.backends.cpu.vector_math import emit_expression
 from glowstone.scalar import Expression
 
 SUMS_IN_FLIGHT = 8
 """Independent accumulators that hide the latency of multiply-add: with few rows, the depth is split among more sums."""
+SHORT_EPILOGUE_FLOPS = 8
+"""Up to here a copy of the epilogue for every vector of a tile is little code."""
 FLOAT_BYTES = 4
 
 
@@ -46,6 +51,11 @@ class Results:
     row_strides: Sequence[Value]
     columns: Value
 
+    def at_row(self, row: Value) -> list[InnerOperand]:
+        """The operands at a row further down."""
+        pairs = zip(self.operands, self.row_strides, strict=True)
+        return [operand.moved(operand.emitter.mul(row, stride)) for operand, stride in pairs]
+
 
 class ProductEmitter:
     """Emits tiles of one kernel."""
@@ -54,24 +64,36 @@ class ProductEmitter:
         self._emitter = emitter
         self._tile = tile
         self._epilogue = epilogue
+        self._finishes_in_registers = expression_flops(epilogue) <= SHORT_EPILOGUE_FLOPS
         self._sums = emitter.stack(F32, tile.rows * tile.panel)
 
     def emit_rows(self, left: LeftRows, panel: Panel, depth: Value, results: Results, rows: Value) -> None:
         """All tiles of `rows` rows in one panel of columns."""
         emitter, tile = self._emitter, self._tile
         mask = emitter.first_lanes(results.columns, tile.panel)
+        is_whole_panel = emitter.compare(results.columns, ">=", tile.panel)
         with emitter.for_range(0, rows, tile.rows) as loop:
             here = emitter.minimum(tile.rows, emitter.sub(rows, loop.index))
             pointer = emitter.strided(left.pointer, F32, (loop.index, left.row_stride))
             tile_left = LeftRows(pointer, left.row_stride, left.depth_stride)
             for count in range(tile.rows, 0, -1):
                 with emitter.if_true(emitter.compare(here, "==", count)):
-                    self._emit_sums(tile_left, panel, depth, count)
-            with emitter.for_range(0, here) as row:
-                self._finish_row(results, row.index, emitter.add(loop.index, row.index), mask)
+                    if count == tile.rows:
+                        self._prefetch(results, loop.index, count)
+                    sums = self._emit_sums(tile_left, panel, depth, count)
+                    if count == tile.rows and self._finishes_in_registers:
+                        self._finish_tile(results, sums, loop.index, is_whole_panel)
+                    else:
+                        self._keep(sums)
+            finished = emitter.i64(0)
+            if self._finishes_in_registers:
+                is_whole = emitter.both(emitter.compare(here, "==", tile.rows), is_whole_panel)
+                finished = emitter.select(is_whole, here, finished)
+            with emitter.for_range(finished, here) as row:
+                self._finish_row(results, row.index, emitter.add(loop.index, row.index), mask, is_whole_panel)
 
-    def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int) -> None:
-        """The sums of so many rows, into the buffer."""
+    def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int) -> list[Value]:
+        """The sums of so many rows, row by row."""
         emitter, tile = self._emitter, self._tile
         splits = max(1, SUMS_IN_FLIGHT // (rows * tile.vectors))
         pointers = [emitter.strided(left.pointer, F32, (row, left.row_stride)) for row in range(rows)]
@@ -86,12 +108,11 @@ class ProductEmitter:
                 current[part] = self._step(pointers, left.depth_stride, panel, place, current[part])
             loop.carry(current)
         totals = _add_splits(emitter, loop.results, splits)
-        if splits > 1:
-            with emitter.for_range(whole, depth, carried=totals) as rest:
-                rest.carry(self._step(pointers, left.depth_stride, panel, rest.index, rest.values))
-            totals = rest.results
-        for number, total in enumerate(totals):
-            emitter.store_floats(total, emitter.offset(self._sums, number * tile.lanes))
+        if splits == 1:
+            return totals
+        with emitter.for_range(whole, depth, carried=totals) as rest:
+            rest.carry(self._step(pointers, left.depth_stride, panel, rest.index, rest.values))
+        return rest.results
 
     def _step(
         self, pointers: Sequence[Value], stride: Value | int, panel: Panel, place: Value, sums: Sequence[Value]
@@ -111,23 +132,54 @@ class ProductEmitter:
                 following.append(emitter.multiply_add(element, column, sums[row * tile.vectors + vector]))
         return following
 
-    def _finish_row(self, results: Results, row: Value, place: Value, mask: Value) -> None:
+    def _prefetch(self, results: Results, first_row: Value, rows: int) -> None:
+        """Ask for what the epilogue will touch: the sums take long enough for it to arrive.
+
+        Only the line with the last element: the one before came with the panel before.
+        """
+        last = self._tile.panel - 1
+        for row in range(rows):
+            for operand in results.at_row(self._emitter.add(first_row, row)):
+                if operand.inner is InnerStride.ONE:
+                    self._emitter.prefetch(self._emitter.offset(operand.pointer, last))
+
+    def _keep(self, sums: Sequence[Value]) -> None:
+        """Sums to the buffer."""
+        for number, value in enumerate(sums):
+            self._emitter.store_floats(value, self._emitter.offset(self._sums, number * self._tile.lanes))
+
+    def _finish_tile(self, results: Results, sums: Sequence[Value], first_row: Value, is_whole: Value) -> None:
+        """Epilogue and store of a whole tile from registers; of a partial panel, sums to the buffer."""
+        emitter, tile = self._emitter, self._tile
+        with emitter.if_else(is_whole) as (then, otherwise):
+            with then:
+                for row in range(tile.rows):
+                    y, *extras = results.at_row(emitter.add(first_row, row))
+                    for vector in range(tile.vectors):
+                        start = emitter.i64(vector * tile.lanes)
+                        loaded = [extra.load(start, tile.lanes) for extra in extras]
+                        value = self._finished(sums[row * tile.vectors + vector], loaded, tile.lanes)
+                        y.store(value, start, tile.lanes)
+            with otherwise:
+                self._keep(sums)
+
+    def _finish_row(self, results: Results, row: Value, place: Value, mask: Value, is_whole: Value) -> None:
         """Epilogue and store of one row of the buffer; `place` counts rows from the first of `results`."""
         emitter, panel = self._emitter, self._tile.panel
         value = emitter.load_floats(emitter.strided(self._sums, F32, (row, panel)), panel)
-        y, *extras = (
-            operand.moved(emitter.mul(place, stride))
-            for operand, stride in zip(results.operands, results.row_strides, strict=True)
-        )
+        y, *extras = results.at_row(place)
         start = emitter.i64(0)
-        if self._epilogue is not None:
-            inputs = [value, *(extra.load(start, panel, mask) for extra in extras)]
-            value = emit_expression(emitter, self._epilogue, inputs, panel)
-        with emitter.if_else(emitter.compare(results.columns, ">=", panel)) as (then, otherwise):
+        value = self._finished(value, [extra.load(start, panel, mask) for extra in extras], panel)
+        with emitter.if_else(is_whole) as (then, otherwise):
             with then:
                 y.store(value, start, panel)
             with otherwise:
                 y.store(value, start, panel, mask)
+
+    def _finished(self, value: Value, extras: Sequence[Value], lanes: int) -> Value:
+        if self._epilogue is None:
+            return value
+        return emit_expression(self._emitter, self._epilogue, [value, *extras], lanes)
 
 
 def _add_splits(emitter: Emitter, sums: Sequence[Value], splits: int) -> list[Value]:
