@@ -14,7 +14,7 @@ PANEL_VECTORS = 2
 LINE_FLOATS = 16
 FEW_REGISTERS = 16
 MOST_ROWS = 8
-"""More rows save no time, and the tail has a loop for every number of rows."""
+"""More rows save no time."""
 SPARE_REGISTERS = 1
 """For the broadcast element of the left matrix; without fused multiply-add one more for the product."""
 UNIT_NANOSECONDS = 20_000
@@ -34,6 +34,11 @@ class ProductTile:
     def panel(self) -> int:
         """Columns."""
         return self.vectors * self.lanes
+
+    @property
+    def tail_rows(self) -> tuple[int, ...]:
+        """Numbers of rows in which what a whole tile leaves is taken: powers of two, falling."""
+        return tuple(1 << exponent for exponent in reversed(range((self.rows - 1).bit_length())))
 
     @staticmethod
     def of(target: Target, panel: int) -> ProductTile:

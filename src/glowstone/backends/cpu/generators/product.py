@@ -1,8 +1,8 @@
 """The inner part of matrix products: one tile of sums over the whole depth, then its epilogue.
 
-Every number of rows has its own loop over the depth. A whole tile with a short epilogue is finished in registers. All
-other sums leave through a small buffer on the stack, from which one loop, with the one copy of a long epilogue, applies
-it and stores rows.
+Whole tiles, and powers of two for what is left of the rows, have a loop over the depth each. A whole tile with a short
+epilogue is finished in registers. All other sums leave through a small buffer on the stack, from which one loop, with
+the one copy of a long epilogue, applies it and stores rows.
 """
 
 from __future__ import annotations
@@ -72,25 +72,54 @@ class ProductEmitter:
         emitter, tile = self._emitter, self._tile
         mask = emitter.first_lanes(results.columns, tile.panel)
         is_whole_panel = emitter.compare(results.columns, ">=", tile.panel)
-        with emitter.for_range(0, rows, tile.rows) as loop:
-            here = emitter.minimum(tile.rows, emitter.sub(rows, loop.index))
-            pointer = emitter.strided(left.pointer, F32, (loop.index, left.row_stride))
+        pieces = emitter.div(rows, tile.rows)
+        rest = emitter.rem(rows, tile.rows)
+        for size in tile.tail_rows:
+            pieces = emitter.add(pieces, emitter.rem(emitter.div(rest, size), 2))
+        with emitter.for_range(0, pieces, carried=[emitter.i64(0)]) as loop:
+            first = loop.values[0]
+            here = self._piece_rows(emitter.sub(rows, first))
+            pointer = emitter.strided(left.pointer, F32, (first, left.row_stride))
             tile_left = LeftRows(pointer, left.row_stride, left.depth_stride)
-            for count in range(tile.rows, 0, -1):
+            for count in (tile.rows, *tile.tail_rows):
                 with emitter.if_true(emitter.compare(here, "==", count)):
-                    if count == tile.rows:
-                        self._prefetch(results, loop.index, count)
-                    sums = self._emit_sums(tile_left, panel, depth, count)
-                    if count == tile.rows and self._finishes_in_registers:
-                        self._finish_tile(results, sums, loop.index, is_whole_panel)
-                    else:
-                        self._keep(sums)
+                    self._emit_piece(tile_left, panel, depth, results, count, first, is_whole_panel)
             finished = emitter.i64(0)
             if self._finishes_in_registers:
                 is_whole = emitter.both(emitter.compare(here, "==", tile.rows), is_whole_panel)
                 finished = emitter.select(is_whole, here, finished)
             with emitter.for_range(finished, here) as row:
-                self._finish_row(results, row.index, emitter.add(loop.index, row.index), mask, is_whole_panel)
+                self._finish_row(results, row.index, emitter.add(first, row.index), mask, is_whole_panel)
+            loop.carry([emitter.add(first, here)])
+
+    def _piece_rows(self, left: Value) -> Value:
+        """Rows of the next piece, when so many are left: a whole tile, or the largest power of two."""
+        emitter, tile = self._emitter, self._tile
+        here = emitter.i64(1)
+        for size in (*reversed(tile.tail_rows), tile.rows):
+            here = emitter.select(emitter.compare(left, ">=", size), emitter.i64(size), here)
+        return here
+
+    def _emit_piece(
+        self,
+        left: LeftRows,
+        panel: Panel,
+        depth: Value,
+        results: Results,
+        rows: int,
+        first: Value,
+        is_whole_panel: Value,
+    ) -> None:
+        """Sums of so many rows: a whole tile of a whole panel finished where the epilogue is short, else kept."""
+        if rows < self._tile.rows:
+            self._keep(self._emit_sums(left, panel, depth, rows))
+            return
+        self._prefetch(results, first, rows)
+        sums = self._emit_sums(left, panel, depth, rows)
+        if self._finishes_in_registers:
+            self._finish_tile(results, sums, first, is_whole_panel)
+        else:
+            self._keep(sums)
 
     def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int) -> list[Value]:
         """The sums of so many rows, row by row."""
