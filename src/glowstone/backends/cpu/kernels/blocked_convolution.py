@@ -125,6 +125,20 @@ class _Chunk:
 
 
 @dataclass(frozen=True)
+class _Tile:
+    """One tile: pixels are numbered from the chunk's first."""
+
+    pixel: Value
+    count: Value
+    partial: Value
+    """Address of its partial sums."""
+    weights_ahead: Value
+    """Address of what it prefetches of the next slice's weights."""
+    pixel_ahead: Value
+    """The next tile's first pixel, whose inputs it prefetches, or its own."""
+
+
+@dataclass(frozen=True)
 class _Place:
     """Where a step of the reduction stands."""
 
@@ -172,6 +186,8 @@ class _Kernel:
             dilations=(geometry[2], geometry[3]),
         )
         self.taps = emitter.mul(*window.extents)
+        # with a stride, neighbours are on lines of their own, and prefetching them cost more than it gave
+        self.reads_ahead = emitter.compare(geometry[1], "==", 1)
         self.zeros = emitter.scratch
         self.partial = emitter.offset(emitter.scratch, self.tile_sums)
         is_sliced = emitter.compare(self.tiling.slices, ">", 1)
@@ -229,31 +245,41 @@ class _Kernel:
 
     def _slice(self, chunk: _Chunk, part: _Slice) -> None:
         """All tiles of a chunk, each by code for exactly its number of pixels."""
-        emitter, balanced = self.emitter, self.tiling.balanced
+        emitter = self.emitter
         with emitter.for_range(chunk.first_tile, chunk.end_tile) as tiles:
-            pixel = emitter.sub(balanced.first_pixel(tiles.index), chunk.first_pixel)
-            number = emitter.sub(tiles.index, chunk.first_tile)
-            partial = emitter.offset(self.partial, emitter.mul(number, self.partial_stride))
-            ahead = self._weights_ahead(part, number)
-            count = balanced.count(tiles.index)
-            with switch_on_count(emitter, count, tile_sizes(self.most)) as rounds:
+            tile = self._tile(chunk, part, tiles.index)
+            with switch_on_count(emitter, tile.count, tile_sizes(self.most)) as rounds:
                 for size in rounds:
-                    initial = emitter.select(part.is_first, self.zeros, partial)
-                    self._end_of_slice(part, pixel, self._accumulate(part, initial, ahead, pixel, size), partial)
+                    self._end_of_slice(part, tile, self._accumulate(part, tile, size))
             if self.store.uses_memory:
                 with emitter.if_true(part.is_last):
-                    self.store.store_saved(part.first_block, pixel, count, partial)
+                    self.store.store_saved(part.first_block, tile.pixel, tile.count, tile.partial)
 
-    def _end_of_slice(self, part: _Slice, pixel: Value, sums: list[Value], partial: Value) -> None:
+    def _tile(self, chunk: _Chunk, part: _Slice, number: Value) -> _Tile:
+        emitter, balanced = self.emitter, self.tiling.balanced
+        in_chunk = emitter.sub(number, chunk.first_tile)
+        pixel = emitter.sub(balanced.first_pixel(number), chunk.first_pixel)
+        count = balanced.count(number)
+        is_last = emitter.compare(emitter.add(number, 1), "==", chunk.end_tile)
+        has_ahead = emitter.both(emitter.builder.not_(is_last), self.reads_ahead)
+        return _Tile(
+            pixel=pixel,
+            count=count,
+            partial=emitter.offset(self.partial, emitter.mul(in_chunk, self.partial_stride)),
+            weights_ahead=self._weights_ahead(part, in_chunk),
+            pixel_ahead=emitter.select(has_ahead, emitter.add(pixel, count), pixel),
+        )
+
+    def _end_of_slice(self, part: _Slice, tile: _Tile, sums: list[Value]) -> None:
         """Keep partial sums, or store the final ones."""
         if self.store.uses_memory:
-            self.store.save(sums, partial)
+            self.store.save(sums, tile.partial)
             return
         with self.emitter.if_else(part.is_last) as (then, otherwise):
             with then:
-                self.store.store(part.first_block, pixel, sums)
+                self.store.store(part.first_block, tile.pixel, sums)
             with otherwise:
-                self.store.save(sums, partial)
+                self.store.save(sums, tile.partial)
 
     def _weights_ahead(self, part: _Slice, tile: Value) -> Value:
         """Where this tile's share of the next slice's weights begins, to prefetch some lines per step."""
@@ -263,20 +289,20 @@ class _Kernel:
         offset = emitter.minimum(emitter.mul(tile, share), size)
         return emitter.offset(part.weights, emitter.add(size, offset))
 
-    def _accumulate(self, part: _Slice, initial: Value, ahead: Value, pixel: Value, size: int) -> list[Value]:
-        """Sums of `size` pixels by the panel's blocks, pixel-major, on top of those at `initial`.
+    def _accumulate(self, part: _Slice, tile: _Tile, size: int) -> list[Value]:
+        """Sums of the tile's `size` pixels by the panel's blocks, pixel-major, on top of the partial ones.
 
         Input blocks, taps and parts of a block are one loop: every loop end costs a mispredicted branch.
         """
         emitter = self.emitter
-        first = self.table.taps_row(pixel)
+        initial = emitter.select(part.is_first, self.zeros, tile.partial)
+        first = self.table.taps_row(tile.pixel)
         place = _Place(part.inputs, first, self.taps, I64(self.parts))
-        state = [part.weights, ahead, *place.values, *self.store.load(initial, size)]
+        state = [part.weights, tile.weights_ahead, *place.values, *self.store.load(initial, size)]
         with emitter.for_range(0, part.steps, carried=state) as loop:
             weights, ahead = loop.values[:2]
             place = _Place(*loop.values[2:PLACE_END])
-            for line in range(self.lines_ahead):
-                emitter.prefetch(emitter.offset(ahead, line * LINE_FLOATS))
+            self._prefetch(ahead, self.table.taps_row(tile.pixel_ahead), place, size)
             sums = self._step(weights, place, loop.values[PLACE_END:], size)
             moved = [
                 emitter.offset(weights, self.step_weights),
@@ -284,6 +310,15 @@ class _Kernel:
             ]
             loop.carry([*moved, *self._next_place(place, first).values, *sums])
         return loop.results[PLACE_END:]
+
+    def _prefetch(self, weights: Value, entry: Value, place: _Place, size: int) -> None:
+        """Ask for weights of the next slice and, of a 1 x 1 kernel, for the inputs of the next tile."""
+        emitter = self.emitter
+        for line in range(self.lines_ahead):
+            emitter.prefetch(emitter.offset(weights, line * LINE_FLOATS))
+        if self.is_point:
+            for pixel in range(0, size, LINE_FLOATS // self.lanes):
+                emitter.prefetch(self.tap_rows.input_pointer(self.table.next_pixel(entry, pixel), place.inputs))
 
     def _next_place(self, place: _Place, first: Value) -> _Place:
         """The next part of the input block, or the next tap, or the first tap of the next input block."""
@@ -313,10 +348,8 @@ class _Kernel:
         """Some lanes of one tap of one input block, unrolled."""
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
-        sources = [self._source(place, number) for number in range(size)]
-        if self.is_point:
-            for number in range(0, size, 2):
-                emitter.prefetch(self._source(place, size + number))
+        entries = [self.table.next_pixel(place.entry, number) for number in range(size)]
+        sources = [self.tap_rows.input_pointer(entry, place.inputs) for entry in entries]
         for lane in range(self.step_lanes):
             row = [
                 emitter.load_floats(emitter.offset(weights, (lane * self.panel + block) * lanes), lanes)
@@ -328,7 +361,3 @@ class _Kernel:
                     at = number * self.panel + block
                     sums[at] = emitter.multiply_add(row[block], value, sums[at])
         return sums
-
-    def _source(self, place: _Place, pixel: int) -> Value:
-        """Address of the input lanes of a pixel of the tile, or of one beyond it."""
-        return self.tap_rows.input_pointer(self.table.next_pixel(place.entry, pixel), place.inputs)
