@@ -75,14 +75,14 @@ def _axes_operands(operator: Operator) -> Operands:
 
 
 def _fields(**names: str) -> Callable[[Operator], Attributes]:
-    """ONNX attributes that are fields of ours, by ONNX name; those that are None are left out."""
+    """ONNX attributes that are fields of ours, by ONNX name; those that are None or () are left out."""
 
     def attributes(operator: Operator) -> Attributes:
         values = {name: getattr(operator, field) for name, field in names.items()}
         return {
             name: int(value) if isinstance(value, bool) else value
             for name, value in values.items()
-            if value is not None
+            if value not in (None, ())
         }
 
     return attributes

@@ -262,3 +262,16 @@ def test_special_values(name):
     assert_close(found, expected, 1e-6)
     plain = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(found[plain]), np.signbit(expected[plain]))
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [glowstone.ops.Transpose(()), glowstone.ops.ReduceSum(None, True), glowstone.ops.Flatten(0), glowstone.ops.Shape()],
+    ids=lambda operator: operator.name,
+)
+def test_scalars(operator):
+    sample = Sample(operator, (np.array(-1.5, np.float32),))
+    session = onnxruntime.InferenceSession(
+        onnx_case(sample).model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    assert_close(*reference(sample), np.asarray(session.run(None, onnx_case(sample).feeds)[0]), 0)

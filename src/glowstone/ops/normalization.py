@@ -70,6 +70,8 @@ class LayerNormalization(Operator):
 
     def reference(self, x: Array, scale: Array, bias: Array | None = None) -> Array:
         axes = tuple(range(normalize_axis(self.axis, x.ndim), x.ndim))
+        if x.size == 0:
+            return x
         with np.errstate(all="ignore"):
             centred = x.astype(np.float64)
             centred = centred - centred.mean(axis=axes, keepdims=True)

@@ -182,7 +182,8 @@ class GlobalAveragePool(Operator):
         return (x.type.with_shape((*x.shape[:2], *[1] * (x.rank - 2))),)
 
     def reference(self, x: Array) -> Array:
-        return np.asarray(x.mean(axis=tuple(range(2, x.ndim)), keepdims=True, dtype=np.float64)).astype(x.dtype)
+        mean = ReduceMean(tuple(range(2, x.ndim)), True)
+        return np.asarray(mean.reference(x))
 
     def decompose(self, builder: Builder, x: Value) -> Value:
         return builder.emit(ReduceMean(tuple(range(2, x.rank)), True), x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -98,14 +99,15 @@ class ReduceSum(Reduction):
 
 @operator
 class ReduceMean(Reduction):
-    """Mean over axes. ONNX ReduceMean-18."""
+    """Mean over axes; NaN of nothing. ONNX ReduceMean-18."""
 
     onnx = "ReduceMean-18"
     operands = (Operand("x", FLOATS),)
     mode = "mean"
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
-        return np.asarray(x.mean(axis=axes, keepdims=self.keep, dtype=_wide(x)))
+        count = math.prod(x.shape[axis] for axis in axes)
+        return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=_wide(x)) / np.float64(count))
 
 
 @operator
