@@ -14,9 +14,10 @@ from dataclasses import astuple, dataclass, fields
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import I64, Value
+from glowstone.backends.cpu.kernels.pixel_table import ENTRY_BYTES
 
-SPAN_BYTES = 128 * 1024
-"""Weights of the panels that one unit goes through: they should stay in the second-level cache."""
+SPAN_BYTES = 160 * 1024
+"""Weights of the panels that one unit goes through: they should stay in the second-level cache from unit to unit."""
 SLICE_BYTES = 64 * 1024
 """Weights of one slice of the reduction: this slice and the next, prefetched, should stay there too."""
 CHUNK_BYTES = 256 * 1024
@@ -85,12 +86,14 @@ def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel
     tiles = -(-pixels // most) if pixels >= smallest_full_tile(most) else pixels
     size, longer = divmod(pixels, tiles) if tiles else (0, 0)
     panel_bytes = max(1, reduction.blocks * reduction.block_bytes)
-    is_heavy = panels * panel_bytes > HEAVY_BYTES
-    chunk_bytes = HEAVY_CHUNK_BYTES if is_heavy else CHUNK_BYTES
-    chunk_pixels = min(chunk_bytes // max(pixel_bytes, 1), TABLE_BYTES // (8 * rows))
-    chunks = max(1, -(-tiles // max(FEWEST_CHUNK_TILES, chunk_pixels // most)))
+    chunk = max(FEWEST_CHUNK_TILES, _chunk_pixels(panels * panel_bytes, pixel_bytes, rows) // most)
+    if panels * panel_bytes <= SPAN_BYTES:  # units of all panels, then: many chunks
+        chunk = min(chunk, max(FEWEST_CHUNK_TILES, -(-tiles // FEWEST_UNITS)))
+    chunks = max(1, -(-tiles // chunk))
     chunk = -(-tiles // chunks)
-    span = max(1, min(panels, SPAN_BYTES // panel_bytes, panels * chunks // FEWEST_UNITS))
+    most_panels = min(panels, SPAN_BYTES // panel_bytes, -(-panels * chunks // FEWEST_UNITS))
+    spans = -(-panels // max(1, most_panels))
+    span = -(-panels // max(1, spans))
     slices = max(1, -(-panel_bytes // SLICE_BYTES))
     slice_blocks = max(1, -(-reduction.blocks // slices))
     return Tiling(
@@ -104,6 +107,12 @@ def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel
         slice=slice_blocks,
         slices=max(1, -(-reduction.blocks // slice_blocks)),
     )
+
+
+def _chunk_pixels(weight_bytes: int, pixel_bytes: int, rows: int) -> int:
+    """Most pixels in a chunk."""
+    chunk_bytes = HEAVY_CHUNK_BYTES if weight_bytes > HEAVY_BYTES else CHUNK_BYTES
+    return min(chunk_bytes // max(pixel_bytes, 1), TABLE_BYTES // (ENTRY_BYTES * rows))
 
 
 @dataclass(frozen=True)
