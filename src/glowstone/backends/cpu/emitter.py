@@ -245,7 +245,7 @@ class Emitter:
             return ir.Constant(vector(scalar.type, lanes), [scalar] * lanes)
         undefined = ir.Constant(vector(scalar.type, lanes), ir.Undefined)
         single = self.builder.insert_element(undefined, scalar, I32(0))
-        return self.builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(I32, lanes), [0] * lanes))
+        return self.builder.shuffle_vector(single, undefined, ir.Constant(ir.VectorType(I32, lanes), None))
 
     def zeros(self, lanes: int) -> Value:
         """Float zeros."""
