@@ -30,7 +30,7 @@ from glowstone.ops.constant import constant
 from glowstone.types import ElementType, TensorType
 
 F32, I64, BOOL = ElementType.F32, ElementType.I64, ElementType.BOOL
-EXAMPLES = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 LARGEST_SIZE = 2000
 TOLERANCE = 1e-4
 UNARY = (
