@@ -12,6 +12,9 @@ from helpers.graph_text import assert_same_results, run_checked
 from helpers.inputs import encoder_inputs
 from helpers.processes import run_python
 
+from glowstone.backends.cpu.backend import CpuBackend
+from glowstone.backends.cpu.target import Target
+from glowstone.compiler import Settings, compile_template
 from glowstone.graph import Graph, evaluate_graph, named_tensors, parse_graph, print_graph, rebuild, verify_graph
 from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
 from glowstone.importer import import_model, open_model
@@ -87,6 +90,18 @@ def test_the_pipeline_finds_nothing_more_to_do(name):
     graph = rebuild(imported(name)[0])
     run_pipeline(graph)
     assert not run_checked(graph, *LOWERED)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_the_text_holds_what_the_backend_makes(name):
+    source, inputs, _ = imported(name)
+    shapes = {key: array.shape for key, array in inputs.items()}
+    graph = compile_template(source, shapes, Settings(CpuBackend(Target.host()))).graph
+    text = print_graph(graph)
+    assert "Fused{anchor=" in text
+    parsed = parse_graph(text, named_tensors(graph))
+    verify_graph(parsed)
+    assert print_graph(parsed) == text
 
 
 def test_what_the_passes_make_of_the_blocks():
