@@ -10,35 +10,15 @@ from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.expression_cost import expression_flops
+from glowstone.backends.cpu.extra_operands import CHANNEL, FIRST_EXTRA, OWN
 from glowstone.backends.cpu.ir_types import F32, Value
 from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.vector_math import emit_expression
-from glowstone.lir.buffer import View
-from glowstone.lir.instruction import Instruction
 from glowstone.scalar import Expression
 
-OUTPUT, CHANNEL, OWN = "output", "channel", "own"
-FIRST_EXTRA = 3
-"""Number of the first extra operand, after y, x and w."""
-PIXEL_AXES = (0, 2, 3)
 BLOCK_AXIS = 1
 LONG_EXPRESSION_FLOPS = 20
 """From here on one copy of the code per kernel is better than one per accumulator."""
-
-
-def extra_kinds(instruction: Instruction) -> tuple[str, ...]:
-    """How each extra operand of a blocked convolution is addressed."""
-    y = instruction.operands[0]
-    return tuple(_kind(y, extra) for extra in instruction.operands[FIRST_EXTRA:])
-
-
-def _kind(y: View, extra: View) -> str:
-    moving = [axis for axis in PIXEL_AXES if y.shape[axis] != 1]
-    if all(extra.strides[axis] == 0 for axis in moving):
-        return CHANNEL
-    if all(extra.strides[axis] == y.strides[axis] for axis in moving):
-        return OUTPUT
-    return OWN
 
 
 @dataclass(frozen=True)

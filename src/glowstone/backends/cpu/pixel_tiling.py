@@ -8,13 +8,7 @@ reach the kernel as derived integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
-
-from glowstone.backends.cpu.emitter import Emitter
-from glowstone.backends.cpu.ir_types import I64, Value
-from glowstone.backends.cpu.kernels.pixel_table import ENTRY_BYTES
 
 SPAN_BYTES = 160 * 1024
 """Weights of the panels that one unit goes through: they should stay in the second-level cache from unit to unit."""
@@ -25,6 +19,8 @@ CHUNK_BYTES = 256 * 1024
 HEAVY_BYTES = 1024 * 1024
 """Weights beyond this size are read from memory for every chunk: then chunks may be larger."""
 HEAVY_CHUNK_BYTES = 1024 * 1024
+ENTRY_BYTES = 8
+"""Of one entry of the pixel table."""
 TABLE_BYTES = 48 * 1024
 FEWEST_UNITS = 16
 """Spans shrink until a call has so many units (if it has so many panels)."""
@@ -115,55 +111,11 @@ def _chunk_pixels(weight_bytes: int, pixel_bytes: int, rows: int) -> int:
     return min(chunk_bytes // max(pixel_bytes, 1), TABLE_BYTES // (ENTRY_BYTES * rows))
 
 
-@dataclass(frozen=True)
-class BalancedTiles:
-    """Tiles of `pixels` pixels each, the first `longer` of them with one more."""
-
-    emitter: Emitter
-    pixels: Value
-    longer: Value
-
-    def first_pixel(self, tile: Value) -> Value:
-        """Number of a tile's first pixel."""
-        emitter = self.emitter
-        return emitter.add(emitter.mul(tile, self.pixels), emitter.minimum(tile, self.longer))
-
-    def count(self, tile: Value) -> Value:
-        """Pixels of a tile."""
-        emitter = self.emitter
-        return emitter.add(self.pixels, emitter.builder.zext(emitter.compare(tile, "<", self.longer), I64))
-
-
-class TilingValues:
-    """The numbers of a `Tiling` as values in a kernel."""
-
-    def __init__(self, emitter: Emitter) -> None:
-        values = {field.name: emitter.derived(number) for number, field in enumerate(fields(Tiling))}
-        self.balanced = BalancedTiles(emitter, values["pixels"], values["longer"])
-        self.tiles, self.chunk, self.chunks = values["tiles"], values["chunk"], values["chunks"]
-        self.span, self.capacity = values["span"], values["capacity"]
-        self.slice, self.slices = values["slice"], values["slices"]
+def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
+    """Memory that a pixel table takes."""
+    return (1 + own_extras + taps) * pixels * ENTRY_BYTES
 
 
 def tile_sizes(most: int) -> list[int]:
     """Every number of pixels that a balanced tile can have."""
     return sorted({1, *range(smallest_full_tile(most), most + 1)})
-
-
-@contextmanager
-def switch_on_count(emitter: Emitter, count: Value, sizes: list[int]) -> Iterator[Iterator[int]]:
-    """Iterate over `sizes`: what is emitted in each round runs where `count` is that size."""
-    builder = emitter.builder
-    done = builder.append_basic_block("tile_done")
-    switch = builder.switch(count, done)
-
-    def rounds() -> Iterator[int]:
-        for size in sizes:
-            block = builder.append_basic_block(f"tile_{size}")
-            switch.add_case(emitter.i64(size), block)
-            builder.position_at_end(block)
-            yield size
-            builder.branch(done)
-
-    yield rounds()
-    builder.position_at_end(done)

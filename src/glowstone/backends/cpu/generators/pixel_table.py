@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.ir_types import I64, Value
+from glowstone.backends.cpu.pixel_tiling import ENTRY_BYTES
 
 OUTSIDE = -1
-ENTRY_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,6 @@ class Window:
     extents: tuple[Value, Value]
     strides: tuple[Value, Value]
     dilations: tuple[Value, Value]
-
-
-def table_bytes(taps: int, own_extras: int, pixels: int) -> int:
-    """Memory that a table of so many pixels takes."""
-    return (1 + own_extras + taps) * pixels * ENTRY_BYTES
 
 
 @dataclass(frozen=True)

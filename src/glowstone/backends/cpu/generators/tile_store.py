@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.generators.block_epilogue import BlockEpilogue, Epilogue, PixelOffsets
+from glowstone.backends.cpu.generators.pixel_table import PixelTable
 from glowstone.backends.cpu.ir_types import Value
-from glowstone.backends.cpu.kernels.epilogue import BlockEpilogue, Epilogue, PixelOffsets
-from glowstone.backends.cpu.kernels.pixel_table import PixelTable
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,61 @@
+"""Depthwise convolution on channel blocks: one vector of channels per position, the window unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from glowstone.backends.cpu.emitter import FLOAT_ALIGNMENT, Emitter
+from glowstone.backends.cpu.generators.block_epilogue import BlockEpilogue, Epilogue, PixelOffsets
+from glowstone.backends.cpu.generators.row_units import RowUnits
+from glowstone.backends.cpu.generators.sliding_window import SlidingWindow, Sweep, Window
+from glowstone.backends.cpu.ir_types import F32, Value, vector
+from glowstone.backends.cpu.kernel_family import KernelKey
+from glowstone.backends.cpu.operations.blocked import DepthwiseConvolution
+from glowstone.backends.cpu.target import Target
+
+Y, X, W = 0, 1, 2
+
+
+def emit_depthwise_convolution(key: KernelKey, target: Target, emitter: Emitter) -> None:
+    """Emit the kernel of a key."""
+    operation = cast(DepthwiseConvolution, key.operation)
+    lanes = target.channel_block
+    kinds = tuple(str(kind) for kind in key.variant)
+    epilogue = Epilogue(emitter, operation.epilogue, kinds, lanes)
+    window = Window(operation.kernel, operation.strides, operation.dilations)
+    pads = [emitter.integer(0), emitter.integer(1)]
+    sliding = SlidingWindow(emitter, window, pads, vector(F32, lanes), FLOAT_ALIGNMENT)
+    neutral = emitter.stack(F32, lanes)
+    emitter.store_floats(emitter.zeros(lanes), neutral)
+    with RowUnits(emitter, spatial=2).rows() as (image, block, row):
+        source = emitter.strided(emitter.pointer(X), F32, (image, emitter.stride(X, 0)), (block, emitter.stride(X, 1)))
+        weights = emitter.offset(emitter.pointer(W), emitter.mul(block, window.taps * lanes))
+        stored = _Stored(emitter, epilogue.block(block), epilogue.own_operands, image)
+
+        def combine(total: Value, x: Value, tap: Value) -> Value:
+            weight = emitter.load_floats(emitter.offset(weights, emitter.mul(tap, lanes)), lanes)
+            return emitter.multiply_add(weight, x, total)
+
+        sliding.row(source, row, Sweep(emitter.zeros(lanes), neutral, combine, stored.store))
+
+
+class _Stored:
+    """Emits the epilogue and the store of one position."""
+
+    def __init__(self, emitter: Emitter, epilogue: BlockEpilogue, own_operands: list[int], image: Value) -> None:
+        self._emitter = emitter
+        self._epilogue = epilogue
+        self._own_operands = own_operands
+        self._image = image
+
+    def store(self, coordinates: Sequence[Value], sums: Value) -> None:
+        own = {operand: self._offset(operand, coordinates) for operand in self._own_operands}
+        self._epilogue.store(sums, PixelOffsets(self._offset(Y, coordinates), own))
+
+    def _offset(self, operand: int, coordinates: Sequence[Value]) -> Value:
+        emitter = self._emitter
+        total = emitter.mul(self._image, emitter.stride(operand, 0))
+        for axis, coordinate in enumerate(coordinates, 2):
+            total = emitter.add(total, emitter.mul(coordinate, emitter.stride(operand, axis)))
+        return total
