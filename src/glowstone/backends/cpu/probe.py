@@ -1,6 +1,7 @@
-"""What vector registers LLVM would use for a target: found by compiling one multiply-add and reading its assembly.
+"""The vector registers of a target.
 
-LLVM knows the features behind every processor's name; this asks it instead of keeping a second table of names.
+Where the features say it, as those of a detected host do, they are read; else LLVM, which knows the features behind
+every processor's name, is asked: by compiling one multiply-add and reading its assembly.
 """
 
 from __future__ import annotations
@@ -33,7 +34,21 @@ class VectorUnit:
 
 AVX512 = VectorUnit(64, 32, True)
 NARROWEST = VectorUnit(16, 16, False)
+NEON = VectorUnit(16, 32, True)
+AARCH64 = ("aarch64", "arm64")
 _FUSED = re.compile(r"\bv?f(n?m(add|la)|mla)", re.IGNORECASE)
+
+
+def stated_vector_unit(triple: str, features: str) -> VectorUnit | None:
+    """The vector unit that triple and features ("+avx2,-avx512f") tell without LLVM, or None."""
+    if triple.startswith(AARCH64):
+        return NEON
+    flags = {feature[1:]: feature[0] == "+" for feature in features.split(",") if feature}
+    if not triple.startswith("x86_64") or not {"avx512f", "avx", "fma"} <= set(flags):
+        return None
+    if flags["avx512f"]:
+        return AVX512
+    return VectorUnit(32, 16, flags["fma"]) if flags["avx"] else NARROWEST
 
 
 @functools.cache
@@ -52,6 +67,6 @@ def probe_vector_unit(triple: str, cpu: str, features: str) -> VectorUnit:
         return AVX512
     if "ymm" in assembly:
         return VectorUnit(32, 16, has_fma)
-    if triple.startswith(("aarch64", "arm64")):
-        return VectorUnit(16, 32, has_fma)
+    if triple.startswith(AARCH64):
+        return NEON
     return VectorUnit(NARROWEST.vector_bytes, NARROWEST.register_count, has_fma)

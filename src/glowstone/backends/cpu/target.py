@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from glowstone.backends.cpu.probe import VectorUnit, probe_vector_unit
+from glowstone.backends.cpu.probe import VectorUnit, probe_vector_unit, stated_vector_unit
 
 DEFAULT_L1_BYTES = 32 * 1024
 DEFAULT_L2_BYTES = 512 * 1024
@@ -60,9 +60,10 @@ class Target:
         """The inverse of `parse`, for cache keys."""
         return f"{self.triple}/{self.cpu}/{self.features}" if self.features else f"{self.triple}/{self.cpu}"
 
-    @property
+    @functools.cached_property
     def vector_unit(self) -> VectorUnit:
-        return probe_vector_unit(self.triple, self.cpu, self.features)
+        stated = stated_vector_unit(self.triple, self.features)
+        return stated or probe_vector_unit(self.triple, self.cpu, self.features)
 
     @property
     def vector_bytes(self) -> int:

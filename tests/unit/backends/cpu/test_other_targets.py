@@ -9,6 +9,7 @@ import pytest
 from glowstone.backends.cpu.compile import assembly, emit_object
 from glowstone.backends.cpu.kernel_family import CpuPlanner, KernelKey
 from glowstone.backends.cpu.operations import BlockedConvolution, DepthwiseConvolution, StemConvolution
+from glowstone.backends.cpu.probe import probe_vector_unit, stated_vector_unit
 from glowstone.backends.cpu.register_tile import blocks_per_panel, pixels_per_tile
 from glowstone.backends.cpu.target import Target
 from glowstone.lir import Buffer, BufferKind, Instruction, Pool
@@ -88,3 +89,26 @@ def test_same_bytes_again():
 def test_not_a_target(text):
     with pytest.raises(ValueError, match="target"):
         Target.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "features"),
+    [
+        ("znver3", "+avx,+fma,-avx512f"),
+        ("haswell", "+avx,-avx512f,-fma"),
+        ("x86-64", "-avx,-avx512f,-fma"),
+        ("skylake-avx512", "+avx,+avx512f,+fma"),
+    ],
+)
+def test_features_say_what_llvm_says(cpu, features):
+    triple = "x86_64-unknown-linux-gnu"
+    assert stated_vector_unit(triple, features) == probe_vector_unit(triple, cpu, features)
+
+
+def test_host_needs_no_llvm_to_be_described():
+    host = Target.host()
+    assert stated_vector_unit(host.triple, host.features) == probe_vector_unit(host.triple, host.cpu, host.features)
+
+
+def test_a_name_alone_says_nothing():
+    assert stated_vector_unit("x86_64-unknown-linux-gnu", "") is None
