@@ -17,7 +17,7 @@ from glowstone.lir.buffer import View
 from glowstone.lir.instruction import Instruction
 from glowstone.types import ElementType
 
-UNIT_NANOSECONDS = 20_000
+UNIT_NANOSECONDS = 10_000
 """Aim for the work of one unit: long enough to hide the cost of claiming it, short enough to share out."""
 SHORTEST_RUN = 64
 """Chunks of the inner axis are multiples of this, so that only the last has a tail."""
@@ -144,7 +144,8 @@ class WorkDivision:
         A unit has `least_rows` rows where there are so many.
         """
         if nest.size == 0:
-            return WorkDivision(0, 1, ())
+            words = FIRST_EXTENT + nest.rank * (1 + len(nest.strides))
+            return WorkDivision(0, 1, (0,) * words)
         per_sample = target.cost(flops * SAMPLE, bytes_moved * SAMPLE)
         wanted = max(SHORTEST_RUN, UNIT_NANOSECONDS * SAMPLE // per_sample)
         *outer, rows, inner = nest.extents

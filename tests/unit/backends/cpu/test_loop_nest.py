@@ -84,8 +84,30 @@ def test_nothing_to_do():
 
 def test_division_of_rows_and_columns():
     units, rows = row_division(1000, 1_000_000)
-    assert (units, rows) == (50, 20)
+    assert (units, rows) == (100, 10)
     units, grain, columns, chunks = column_division(4, 100_000, 4_000_000)
     assert units == 4 * chunks
     assert (chunks - 1) * columns < 100_000 <= chunks * columns
     assert grain == 1
+
+
+def test_a_call_without_units_has_all_its_words():
+    """Words of a call are read before anybody looks whether there is work."""
+    x, empty = view(3, 4), view(0, 4)
+    pairs = [
+        (add((3, 4), (3, 4), (4,)), add((0, 4), (0, 4), (4,))),
+        (Instruction(MatMul(), (x, view(3, 5), view(5, 4))), Instruction(MatMul(), (empty, view(0, 5), view(5, 4)))),
+        (
+            Instruction(Reduce("sum"), (view(3, 1), view(3, 4, 1))),
+            Instruction(Reduce("sum"), (view(0, 1), view(0, 4, 1))),
+        ),
+        (
+            Instruction(Softmax(), (view(3, 4, 5), view(3, 4, 5))),
+            Instruction(Softmax(), (view(0, 4, 5), view(0, 4, 5))),
+        ),
+    ]
+    for some, none in pairs:
+        with_work, without = (CpuPlanner(TARGET).plan(instruction) for instruction in (some, none))
+        assert without.units == 0
+        assert len(without.derived) == len(with_work.derived)
+        assert without.key == with_work.key

@@ -29,7 +29,7 @@ class GatherKernels(KernelFamily):
         moved = (OperandKey(by_size(view.element), view.rank) for view in (y, x))
         key = replace(KernelKey.of(instruction), operands=(*moved, OperandKey(indices.element, indices.rank)))
         if y.size == 0:
-            return KernelCall(key, 0)
+            return KernelCall(key, 0, derived=(0,))
         rows = y.shape[0] * y.shape[1]
         cost = target.cost(FLOPS_PER_ROW * rows, 2 * y.element.size * y.size)
         units, per_unit = row_division(rows, cost)

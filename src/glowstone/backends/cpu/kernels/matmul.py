@@ -38,7 +38,7 @@ class MatMulKernels(KernelFamily):
             return self._plan_tiled(instruction, target, target.cost(flops, moved))
         key = KernelKey.of(instruction, (PLAIN,))
         if y.size == 0:
-            return KernelCall(key, 0)
+            return KernelCall(key, 0, derived=(0, 0))
         cost = target.cost(flops * PLAIN_SLOWDOWN, moved)
         rows, batches = y.shape[-2], math.prod(y.shape[:-2])
         division = ProductDivision.of(rows, 1, ProductTile(1, 1, 1), cost / (rows * batches))
@@ -50,7 +50,7 @@ class MatMulKernels(KernelFamily):
         panel = panel_width(target)
         key = KernelKey.of(instruction, (TILED, panel, _right_form(instruction)))
         if y.size == 0:
-            return KernelCall(key, 0)
+            return KernelCall(key, 0, derived=(0, 0, 0, 0))
         rows, columns, batches = y.shape[-2], y.shape[-1], math.prod(y.shape[:-2])
         panels = -(-columns // panel)
         tile = ProductTile.of(target, panel)

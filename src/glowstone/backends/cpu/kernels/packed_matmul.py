@@ -29,7 +29,7 @@ class PackedMatMulKernels(KernelFamily):
         depth, panel = a.shape[1], b.shape[2]
         key = KernelKey.of(instruction, (panel,))
         if y.size == 0:
-            return KernelCall(key, 0)
+            return KernelCall(key, 0, derived=(0, 0, 0))
         flops = 2 * depth + expression_flops(instruction.operation.epilogue)
         moved = 4 * (b.size + a.size + y.size * (1 + len(extras)))
         cost = target.cost(flops * y.size, moved)

@@ -33,7 +33,7 @@ class PlainConvolutionKernels(KernelFamily):
         y, x, w = instruction.operands[:3]
         key = KernelKey.of(instruction)
         if y.size == 0:
-            return KernelCall(key, 0)
+            return KernelCall(key, 0, derived=(0, 0))
         flops = 2 * math.prod(w.shape[1:]) + expression_flops(instruction.operation.epilogue)
         cost = target.cost(SLOWDOWN * flops * y.size, y.element.size * (x.size + w.size + y.size))
         rows = math.prod(y.shape[:-1])

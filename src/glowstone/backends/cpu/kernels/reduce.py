@@ -40,7 +40,7 @@ def plan_outer(instruction: Instruction, target: Target, flops: int, inner: int)
     )
     key = KernelKey(instruction.operation, operands, len(instruction.integers), (form,))
     if y.size == 0:
-        return KernelCall(key, 0)
+        return KernelCall(key, 0, derived=(0,) if form == ROWS else (0, 0))
     cost = target.cost(flops * x.size + y.size, x.element.size * x.size + y.element.size * y.size)
     if form == ROWS:
         units, rows = row_division(y.shape[0], cost)
