@@ -70,9 +70,14 @@ class ProductDivision:
 
     @staticmethod
     def of(rows: int, panels: int, tile: ProductTile, nanoseconds_per_row: float) -> ProductDivision:
-        """Units of about `UNIT_NANOSECONDS`; `nanoseconds_per_row` is the time for one row of one panel."""
+        """Units of about `UNIT_NANOSECONDS`; `nanoseconds_per_row` is the time for one row of one panel.
+
+        They are as wide as can be, so that lines and pages of results are written in one go.
+        """
         wanted = max(1, int(UNIT_NANOSECONDS / nanoseconds_per_row))
-        rows_per_unit = min(rows, max(FEWEST_TILES, wanted // tile.rows) * tile.rows)
+        most = max(FEWEST_TILES * tile.rows, wanted // panels)
+        row_chunks = 1 if rows < 2 * most else -(-rows // most)
+        rows_per_unit = min(rows, -(-rows // (row_chunks * tile.rows)) * tile.rows)
         panels_per_unit = max(1, min(panels, wanted // rows_per_unit))
         return ProductDivision(rows_per_unit, panels_per_unit, -(-rows // rows_per_unit), -(-panels // panels_per_unit))
 

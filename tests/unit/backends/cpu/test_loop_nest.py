@@ -8,6 +8,7 @@ import pytest
 
 from glowstone.backends.cpu.kernel_family import CpuPlanner, InnerStride
 from glowstone.backends.cpu.loop_nest import LoopNest, WorkDivision, column_division, row_division
+from glowstone.backends.cpu.product_tile import ProductDivision, ProductTile, panel_width
 from glowstone.backends.cpu.target import Target
 from glowstone.lir import Buffer, BufferKind, Elementwise, Instruction, MatMul, Reduce, Softmax
 from glowstone.scalar import Input, apply
@@ -111,3 +112,16 @@ def test_a_call_without_units_has_all_its_words():
         assert without.units == 0
         assert len(without.derived) == len(with_work.derived)
         assert without.key == with_work.key
+
+
+@pytest.mark.parametrize("rows", [1, 5, 96, 191, 193, 512, 100_000])
+@pytest.mark.parametrize("panels", [1, 7, 415])
+@pytest.mark.parametrize("nanoseconds", [0.5, 10.0, 400.0])
+def test_products_are_divided_into_whole_tiles(rows, panels, nanoseconds):
+    tile = ProductTile.of(TARGET, panel_width(TARGET))
+    division = ProductDivision.of(rows, panels, tile, nanoseconds)
+    assert division.units == division.row_chunks * division.panel_groups
+    assert (division.row_chunks - 1) * division.rows_per_unit < rows <= division.row_chunks * division.rows_per_unit
+    assert (division.panel_groups - 1) * division.panels_per_unit < panels
+    assert panels <= division.panel_groups * division.panels_per_unit
+    assert division.row_chunks == 1 or division.rows_per_unit % tile.rows == 0

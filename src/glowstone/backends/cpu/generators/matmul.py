@@ -92,7 +92,8 @@ class _PanelSource:
             lanes = self._tile.lanes
             whole = emitter.mul(emitter.div(self._depth, lanes), lanes)
             self._copy_transposed(whole)
-        self._copy_single(whole)
+        with emitter.if_true(emitter.compare(whole, "<", self._depth)):
+            self._copy_single(whole)
         return Panel(emitter.scratch, panel)
 
     def _line(self, depth: Value) -> Value:
