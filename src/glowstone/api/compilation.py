@@ -6,7 +6,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,12 @@ from glowstone.api.engine import Engine, Signature
 from glowstone.api.machine import compiler_version, host_target, kernel_store, machine_memory, open_cache, run_loop
 from glowstone.api.model import Model
 from glowstone.api.saved_model import SavedModel, save
+from glowstone.api.value_model import Specialize, ValueModel
 from glowstone.backends.cpu.backend import CpuBackend
 from glowstone.backends.cpu.target import Target
 from glowstone.compiler import NUMERICS, Settings
 from glowstone.errors import InputError, ModelError, UnsupportedError
-from glowstone.graph import Graph
+from glowstone.graph import Graph, UnknownValueError
 from glowstone.importer import ModelFile, ModelSource
 from glowstone.options import Options
 from glowstone.runtime.cache import Cache
@@ -109,8 +110,25 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     settings = Settings(CpuBackend(target), request.numerics, options, limit)
     source = _Source(request.model, dict(request.shapes or {}), dict(request.constants or {}))
     library = KernelLibrary(target, kernel_store(store, target))
-    engine = _engine(source, settings, library, store, progress)
+    try:
+        engine = _engine(source, settings, library, store, progress)
+    except UnknownValueError as error:
+        signature = source.signature() if error.inputs else None
+        if signature is None:
+            raise
+        return ValueModel(signature, error.inputs, count, _specializer(request, progress))
     return Model(engine, target, run_loop(store, target), count)
+
+
+def _specializer(request: Request, progress: Progress | None) -> Specialize:
+    """Compiles the request with the values of more inputs fixed."""
+
+    def specialize(values: Mapping[str, Array], shapes: Mapping[str, Shape]) -> Model:
+        constants = {**(request.constants or {}), **values}
+        wanted = {**shapes, **{name: shape for name, shape in (request.shapes or {}).items() if name in shapes}}
+        return compile_request(replace(request, constants=constants, shapes=wanted), progress)
+
+    return specialize
 
 
 def _engine(
@@ -195,6 +213,16 @@ class _Source:
         """A function that gives the graph that is already there the first time, and imports it again later."""
         waiting = [graph]
         return lambda: waiting.pop() if waiting else self.graph()
+
+    def signature(self) -> Signature | None:
+        """Inputs and outputs as the file declares them; None where it leaves out an output's type or rank."""
+        opened = self._open()
+        declared = importer.declared_inputs(opened)
+        outputs = importer.declared_outputs(opened)
+        if outputs is None:
+            return None
+        inputs = tuple((name, *entry) for name, entry in declared.items() if name not in self._constants)
+        return Signature(inputs, tuple((name, *entry) for name, entry in outputs.items()))
 
     def key(self, settings: Settings) -> str:
         """Name of the cache entry: everything that decides the compiled bytes."""

@@ -173,7 +173,7 @@ class Model:
                 f"input {name!r} has another element type",
                 expected=str(dtype),
                 found=str(array.dtype),
-                remedy=f"convert it: array.astype(numpy.{dtype})",
+                remedy=f"convert it: array.astype('{dtype}')",
             )
         return array
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnx.backend.base import Backend, BackendRep
 
 from glowstone.api.compilation import compile
@@ -79,10 +79,7 @@ class GlowstoneBackend(Backend):
         version = kwargs.pop("opset_version", None)
         names = [name for name in node.input if name]
         arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)
-        described = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype), np.shape(array))
-            for name, array in zip(names, arrays, strict=True)
-        ]
+        described = [_described(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True)]
         results = [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in node.output if name]
         graph = helper.make_graph([node], "node", described, results)
         opsets = [helper.make_opsetid("", version)] if version else None
@@ -92,6 +89,10 @@ class GlowstoneBackend(Backend):
     def supports_device(cls, device: str) -> bool:
         """CPU only."""
         return device.partition(":")[0] == "CPU"
+
+
+def _described(name: str, array: Array) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
 is_compatible = GlowstoneBackend.is_compatible

@@ -17,6 +17,7 @@ from glowstone.graph.parser import parse_graph
 from glowstone.graph.printer import GRAPH_TEXT_VERSION, named_tensors, print_graph
 from glowstone.graph.rewriter import apply_patterns, rewrite
 from glowstone.graph.tensor import Tensor
+from glowstone.graph.unknown_value import UnknownValueError, deciding_inputs
 from glowstone.graph.verifier import verify_graph
 
 __all__ = [
@@ -32,9 +33,11 @@ __all__ = [
     "Operator",
     "Sample",
     "Tensor",
+    "UnknownValueError",
     "Value",
     "apply_patterns",
     "as_tuple",
+    "deciding_inputs",
     "evaluate_graph",
     "named_tensors",
     "operator",

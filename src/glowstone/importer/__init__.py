@@ -1,6 +1,6 @@
 """From ONNX to the graph. `onnx` itself is imported on first use."""
 
-from glowstone.importer.importer import check_shape, declared_inputs, import_model
+from glowstone.importer.importer import check_shape, declared_inputs, declared_outputs, import_model
 from glowstone.importer.model_file import ModelFile, ModelSource, open_model, parse_model, read_bytes
 from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
 from glowstone.importer.tensors import external_locations
@@ -12,6 +12,7 @@ __all__ = [
     "OnnxNode",
     "check_shape",
     "declared_inputs",
+    "declared_outputs",
     "external_locations",
     "import_model",
     "imports",

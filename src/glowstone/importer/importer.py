@@ -13,7 +13,16 @@ from typing import Any
 import numpy as np
 
 from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnsupportedError
-from glowstone.graph import Builder, Dimension, Graph, Tensor, Value
+from glowstone.graph import (
+    KNOWN_ELEMENTS_LIMIT,
+    Builder,
+    Dimension,
+    Graph,
+    Tensor,
+    UnknownValueError,
+    Value,
+    deciding_inputs,
+)
 from glowstone.importer import rules
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.registry import OnnxNode, rule_for
@@ -48,6 +57,7 @@ def import_model(
         constants: inputs fixed at compile time, by name.
 
     Raises:
+        UnknownValueError: a shape depends on the values of inputs, which the error names where that is so.
         ModelError, UnsupportedError, ShapeError, LimitError: each names file, node and operator.
     """
     try:
@@ -55,6 +65,9 @@ def import_model(
         graph_inputs = declared_inputs(model)
         _check_names(graph_inputs, shapes or {}, constants or {})
         return _at_reference(model, graph_inputs, dict(shapes or {}), dict(constants or {}))
+    except UnknownValueError as error:
+        error.inputs = deciding_inputs(error.value, KNOWN_ELEMENTS_LIMIT)
+        raise error.with_context(file=model.name) from error.__cause__
     except GlowstoneError as error:
         raise error.with_context(file=model.name) from error.__cause__
 
@@ -78,6 +91,18 @@ def declared_inputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dime
                 expected="a shape, symbolic where unknown",
                 remedy="run onnx shape inference, or declare the rank",
             )
+        result[entry.name] = (element, _dimensions(entry.name, tensor.shape.dim))
+    return result
+
+
+def declared_outputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dimension, ...]]] | None:
+    """Element type and dimensions of every output, by name; None where the file leaves one out."""
+    result = {}
+    for entry in model.proto.graph.output:
+        tensor = entry.type.tensor_type
+        if entry.type.WhichOneof("value") != "tensor_type" or not tensor.elem_type or not tensor.HasField("shape"):
+            return None
+        element = element_type(tensor.elem_type, f"output {entry.name!r}")
         result[entry.name] = (element, _dimensions(entry.name, tensor.shape.dim))
     return result
 

@@ -16,6 +16,7 @@ ModelSource = Any
 """A path (str or PathLike), the bytes of a model, or an onnx.ModelProto."""
 
 OLDEST_OPSET = 7
+NEWEST_OPSET = 26
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
@@ -88,6 +89,8 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
 
 def _opset(proto: Any, name: str) -> int:
     versions = [entry.version for entry in proto.opset_import if entry.domain in DEFAULT_DOMAINS]
+    if not versions and proto.opset_import:
+        return NEWEST_OPSET  # operators of other domains only
     if not versions:
         raise ModelError(
             "the model does not say which opset it uses", file=name, expected="an opset_import of the default domain"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from glowstone.errors import ModelError, UnsupportedError
-from glowstone.graph import Builder, Operator, Tensor, Value
+from glowstone.graph import Builder, Operator, Tensor, UnknownValueError, Value
 from glowstone.graph.operator import Array
 
 Kind = TypeVar("Kind")
@@ -76,14 +76,17 @@ class OnnxNode:
         """The array of an operand that must not depend on inputs; None where it is left out.
 
         Raises:
-            UnsupportedError: it is computed from an input.
+            UnknownValueError: it depends on data that arrives with a call.
+            UnsupportedError: it follows from a symbolic dimension.
         """
         value = self.optional(index)
         if value is None:
             return None
-        if value.known is None or value.dynamic:
+        if value.known is None:
+            raise UnknownValueError(name, value)
+        if value.dynamic:
             raise UnsupportedError(
-                f"operand {name} is computed from an input",
+                f"operand {name} follows from a symbolic dimension",
                 expected="a constant",
                 remedy="fix the input it depends on with constants={...}",
             )

@@ -30,6 +30,7 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     11: ElementType.F64,
     12: ElementType.U32,
     13: ElementType.U64,
+    16: ElementType.BF16,
 }
 _TYPED_FIELD: dict[ElementType, tuple[str, type]] = {
     ElementType.F32: ("float_data", np.float32),
@@ -102,8 +103,8 @@ def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
         raise ModelError(
             f"{name} has the wrong amount of data", expected=f"{count} elements", found=f"{len(values)} elements"
         )
-    if element is ElementType.F16:
-        return values.astype(np.uint16).view(np.float16)
+    if element in (ElementType.F16, ElementType.BF16):  # given as their bits
+        return values.astype(np.uint16).view(element.dtype)
     return values.astype(element.dtype)
 
 

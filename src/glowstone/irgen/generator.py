@@ -116,7 +116,7 @@ class Generator:
                 return self._constants.buffer(one, None).view().broadcast(tensor.array.shape)
             return self._constants.buffer(tensor, block).view()
         assert value.known is not None, f"{value} is used before it is generated"
-        data = np.ascontiguousarray(value.known).astype(value.element.dtype, copy=False)
+        data = np.asarray(value.known, value.element.dtype, order="C")  # keeps rank 0
         if block is not None:
             data = block_channels(data, block)
         channels = value.shape[CHANNEL_AXIS] if block is not None else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.errors import LimitError, ShapeError
-from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
+from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, UnknownValueError, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import SHAPES
 from glowstone.scalar import Literal
@@ -106,14 +106,10 @@ def known_array(value: Value, name: str) -> Array:
     """The value of a host operand.
 
     Raises:
-        ShapeError: the value depends on data that arrives with a call.
+        UnknownValueError: the value depends on data that arrives with a call.
     """
     if value.known is None:
-        raise ShapeError(
-            f"operand {name} depends on input data",
-            expected="a value that follows from shapes and constants",
-            remedy="fix the input it depends on with constants={...}",
-        )
+        raise UnknownValueError(name, value)
     return value.known
 
 

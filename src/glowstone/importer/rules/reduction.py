@@ -1,4 +1,4 @@
-"""ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd."""
+"""Reductions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,19 @@ from typing import Any
 
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
-from glowstone.ops import Identity, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum
+from glowstone.ops import (
+    Identity,
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    ReduceSumSquare,
+)
 
 Maker = Callable[[Any, bool], Any]
 
@@ -32,6 +44,11 @@ _AXES_OPERAND_SINCE: dict[str, tuple[Maker, int]] = {
     "ReduceMax": (ReduceMax, 18),
     "ReduceMin": (ReduceMin, 18),
     "ReduceProd": (ReduceProd, 18),
+    "ReduceL1": (ReduceL1, 18),
+    "ReduceL2": (ReduceL2, 18),
+    "ReduceLogSum": (ReduceLogSum, 18),
+    "ReduceLogSumExp": (ReduceLogSumExp, 18),
+    "ReduceSumSquare": (ReduceSumSquare, 18),
 }
 
 for _name, (_kind, _since) in _AXES_OPERAND_SINCE.items():
