@@ -29,7 +29,7 @@ from glowstone.graph import (
 from glowstone.importer import import_model, open_model
 from glowstone.lowering import decompose
 from glowstone.ops.constant import constant
-from glowstone.types import ElementType, TensorType
+from glowstone.types import ElementType, TensorType, is_float_dtype
 
 OWN = {name: kind for name, kind in OPERATORS.items() if kind.__module__.startswith("glowstone.ops.")}
 SAMPLES = [
@@ -67,9 +67,10 @@ def same_convolution(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarr
 def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
     """Shape, element type, and values: floats within `tolerance` of the largest value, all else exactly."""
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    if expected.dtype.kind != "f":
+    if not is_float_dtype(expected.dtype):
         np.testing.assert_array_equal(found, expected)
         return
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=0)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * largest)
 

@@ -27,7 +27,6 @@ from glowstone.graph.graph import Dimension, Graph, Node, Value
 from glowstone.graph.operator import Operator
 from glowstone.graph.tensor import Tensor
 from glowstone.text import Printers, print_value, quote_name
-from glowstone.types import ElementType
 
 GRAPH_TEXT_VERSION = 1
 HEADER = "glowstone.graph"
@@ -106,15 +105,15 @@ def _print_content(tensor: Tensor) -> str:
     if _is_named(tensor):
         return f"sha256 {tensor.digest[:DIGEST_DIGITS]}"
     if tensor.is_splat and tensor.array.size > 1:
-        return f"splat {_print_elements(tensor.array.reshape(-1)[:1], tensor.element)}"
-    return _print_elements(tensor.array.reshape(-1), tensor.element)
+        return f"splat {_print_elements(tensor.array.reshape(-1)[:1])}"
+    return _print_elements(tensor.array.reshape(-1))
 
 
-def _print_elements(flat: np.ndarray[Any, np.dtype[Any]], element: ElementType) -> str:
-    """Numbers, or hexadecimal bytes where numbers do not say it all: bf16, and NaN with a payload."""
+def _print_elements(flat: np.ndarray[Any, np.dtype[Any]]) -> str:
+    """Numbers, or hexadecimal bytes where numbers do not say it all: NaN with a payload."""
     numbers = flat.tolist()
     plain = np.array([math.nan if number != number else number for number in numbers], flat.dtype)
-    if not numbers or (element is not ElementType.BF16 and plain.tobytes() == flat.tobytes()):
+    if not numbers or plain.tobytes() == flat.tobytes():
         return ", ".join(map(str, numbers))
     return f"hex {flat.astype(flat.dtype.newbyteorder('<')).tobytes().hex()}"
 

@@ -15,7 +15,7 @@ _SAMPLE = 16
 
 
 class Tensor:
-    """A read-only array. `array.dtype` is `element.dtype` (bf16 is held in uint16).
+    """A read-only array. `array.dtype` is `element.dtype`.
 
     Equal content makes equal tensors; the hash looks at a sample only. A broadcast array (stride 0) stays symbolic:
     nothing here touches more than its distinct elements.
@@ -53,7 +53,8 @@ class Tensor:
         if self._digest is None:
             distinct = np.ascontiguousarray(self._distinct())
             content = hashlib.sha256(f"{self.type} {list(distinct.shape)}\n".encode())
-            content.update(distinct.astype(distinct.dtype.newbyteorder("<"), copy=False).data)
+            ordered = distinct.astype(distinct.dtype.newbyteorder("<"), copy=False)
+            content.update(ordered.reshape(-1).view(np.uint8).data)
             self._digest = content.hexdigest()
         return self._digest
 

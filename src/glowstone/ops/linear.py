@@ -14,7 +14,7 @@ from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, INTEGERS
 from glowstone.ops.elementwise import Add, Mul
 from glowstone.ops.shape import Transpose
-from glowstone.types import TensorType, broadcast_shapes
+from glowstone.types import TensorType, broadcast_shapes, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +44,7 @@ class MatMul(Operator):
         return (a.type.with_shape(shape),)
 
     def reference(self, a: Array, b: Array) -> Array:
-        if np.issubdtype(a.dtype, np.floating):
+        if is_float_dtype(a.dtype):
             return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))
         return np.asarray(np.matmul(a, b))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.scalar.expression import Apply, Expression, Input, Literal, walk
-from glowstone.types import ElementType
+from glowstone.types import ElementType, bfloat16, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -17,7 +17,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _div(x: Array, y: Array) -> Array:
-    if np.issubdtype(x.dtype, np.floating):
+    if is_float_dtype(x.dtype):
         return np.asarray(np.divide(x, y))
     safe = np.where(y == 0, 1, y)
     quotient = np.floor_divide(x, safe)
@@ -30,7 +30,7 @@ def _in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _pow(x: Array, y: Array) -> Array:
-    if np.issubdtype(x.dtype, np.floating):
+    if is_float_dtype(x.dtype):
         return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
     return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
 
@@ -39,13 +39,27 @@ def convert(x: Array, element: ElementType) -> Array:
     """The `cast` function: float to integer truncates, saturates, and sends NaN to 0."""
     if element is ElementType.BOOL:
         return np.asarray(x != 0)
-    if element.is_integer and np.issubdtype(x.dtype, np.floating):
+    if element.is_integer and is_float_dtype(x.dtype):
         limits = np.iinfo(np.dtype(element.dtype.name))
         wide = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
         result = np.clip(wide, float(limits.min), float(limits.max)).astype(element.dtype, casting="unsafe")
         result = np.where(wide >= float(limits.max), limits.max, result)
         return np.asarray(np.where(wide <= float(limits.min), limits.min, result)).astype(element.dtype)
+    if element is ElementType.BF16:
+        return _to_bf16(x)
     return x.astype(element.dtype, casting="unsafe")
+
+
+def _to_bf16(x: Array) -> Array:
+    """Rounded once, to nearest even: by way of a float32 rounded to odd, which keeps on which side of a tie it was."""
+    wide = x.astype(np.float64)
+    nearest = wide.astype(np.float32)
+    back = nearest.astype(np.float64)
+    bits = nearest.view(np.uint32)
+    moves = (bits & 1 == 0) & (back != wide) & ~np.isnan(wide)
+    step = np.where(np.abs(wide) < np.abs(back), -1, 1)
+    odd = np.where(moves, bits + step, bits).astype(np.uint32).view(np.float32)
+    return odd.astype(bfloat16())
 
 
 _EVALUATE: dict[str, Callable[..., Any]] = {

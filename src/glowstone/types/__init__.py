@@ -1,7 +1,7 @@
 """Element types, tensor types and the shape rules shared by all operators."""
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
-from glowstone.types.element_type import ElementType
+from glowstone.types.element_type import ElementType, bfloat16, is_float_dtype
 from glowstone.types.tensor_type import CHANNEL_AXIS, LARGEST_EXTENT, Shape, TensorType, check_size, parse_type
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "ElementType",
     "Shape",
     "TensorType",
+    "bfloat16",
     "broadcast_shapes",
     "check_size",
+    "is_float_dtype",
     "normalize_axes",
     "normalize_axis",
     "parse_type",

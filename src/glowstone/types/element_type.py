@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 
 import numpy as np
 
@@ -44,8 +45,8 @@ class ElementType(enum.Enum):
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """The NumPy type that holds it; bf16 is held in uint16 where NumPy must store it."""
-        return _DTYPES[self]
+        """The NumPy type that holds it; that of bf16 is `ml_dtypes.bfloat16`."""
+        return bfloat16() if self is ElementType.BF16 else _DTYPES[self]
 
     @staticmethod
     def from_dtype(dtype: np.dtype[np.generic] | type) -> ElementType:
@@ -54,10 +55,28 @@ class ElementType(enum.Enum):
         Raises:
             KeyError: NumPy type without a tensor element type (object, complex, datetime).
         """
-        return _FROM_DTYPE[np.dtype(dtype).newbyteorder("=")]
+        native = np.dtype(dtype).newbyteorder("=")
+        return ElementType.BF16 if native.name == _BFLOAT16 else _FROM_DTYPE[native]
 
     def __str__(self) -> str:
         return self.value
+
+
+_BFLOAT16 = "bfloat16"
+
+
+@functools.cache
+def bfloat16() -> np.dtype[np.generic]:
+    """The NumPy type of bf16. Its package is loaded only for models that have such tensors: it takes a while."""
+    import ml_dtypes
+
+    made: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+    return made
+
+
+def is_float_dtype(dtype: np.dtype[np.generic]) -> bool:
+    """Whether a NumPy type holds floats, bf16 among them, which NumPy does not count as one."""
+    return bool(np.issubdtype(dtype, np.floating)) or dtype.name == _BFLOAT16
 
 
 _FLOATS = frozenset({ElementType.F64, ElementType.F32, ElementType.F16, ElementType.BF16})
@@ -65,7 +84,6 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.F64: np.dtype(np.float64),
     ElementType.F32: np.dtype(np.float32),
     ElementType.F16: np.dtype(np.float16),
-    ElementType.BF16: np.dtype(np.uint16),
     ElementType.I64: np.dtype(np.int64),
     ElementType.I32: np.dtype(np.int32),
     ElementType.I16: np.dtype(np.int16),
@@ -76,5 +94,5 @@ _DTYPES: dict[ElementType, np.dtype[np.generic]] = {
     ElementType.U8: np.dtype(np.uint8),
     ElementType.BOOL: np.dtype(np.bool_),
 }
-_SIZES = {element: dtype.itemsize for element, dtype in _DTYPES.items()}
-_FROM_DTYPE = {dtype: element for element, dtype in _DTYPES.items() if element is not ElementType.BF16}
+_SIZES = {element: dtype.itemsize for element, dtype in _DTYPES.items()} | {ElementType.BF16: 2}
+_FROM_DTYPE = {dtype: element for element, dtype in _DTYPES.items()}

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from glowstone.errors import UnsupportedError
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operation import Operation
 from glowstone.lir.table import KernelCall
@@ -29,15 +28,9 @@ class InterpreterPlanner:
     """The interpreter's `KernelPlanner`: one unit per instruction, no scratch."""
 
     def plan(self, instruction: Instruction) -> KernelCall:
-        """The call of an instruction.
-
-        Raises:
-            UnsupportedError: it computes on bf16, which NumPy only holds (as uint16).
-        """
+        """The call of an instruction."""
         operation = instruction.operation
         elements = tuple(view.element for view in instruction.operands)
-        if ElementType.BF16 in elements and not operation.moves_data:
-            raise UnsupportedError("the interpreter does not compute on bf16", operator=operation.name)
         ranks = tuple(view.rank for view in instruction.operands)
         return KernelCall(InterpreterKey(operation, elements, ranks, len(instruction.integers)), units=1)
 

@@ -13,6 +13,7 @@ from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verify_epilogue
 from glowstone.lir.strides import has_vector_stride
 from glowstone.scalar import Expression
+from glowstone.types import is_float_dtype
 
 LEFT, RIGHT = 1, 2
 """Operand numbers of the matrices."""
@@ -62,4 +63,4 @@ class MatMul(Operation):
 
 def wide(array: Array) -> Array:
     """Floats in float64, integers as they are: what sums of products are computed in."""
-    return array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array
+    return array.astype(np.float64) if is_float_dtype(array.dtype) else array

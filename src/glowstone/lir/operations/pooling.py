@@ -12,6 +12,7 @@ from glowstone.lir.operation import Access, Array, Operation, operation, require
 from glowstone.lir.operations.convolution import windows
 from glowstone.lir.operations.matmul import wide
 from glowstone.lir.strides import has_dense_planes
+from glowstone.types import is_float_dtype
 
 
 @operation
@@ -58,7 +59,7 @@ class Pool(Operation):
         spatial_in, spatial_out = x.shape[-count:], y.shape[-count:]
         pads = integers[:count]
         if self.mode == "max":
-            lowest = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
+            lowest = -np.inf if is_float_dtype(x.dtype) else np.iinfo(x.dtype).min
             result = np.full(y.shape, lowest, x.dtype)
             for _, outs, ins in windows(spatial_in, spatial_out, self.window, self.strides, self.dilations, pads):
                 target, source = _indices(outs, ins)

@@ -14,6 +14,7 @@ from glowstone.lir.operations.epilogue import apply_epilogue, extra_count, verif
 from glowstone.lir.operations.matmul import wide
 from glowstone.lir.strides import has_unit_inner_stride, has_unit_last_stride, is_epilogue_operand
 from glowstone.scalar import Expression
+from glowstone.types import is_float_dtype
 
 REDUCTIONS = ("sum", "mean", "max", "min", "prod")
 
@@ -58,7 +59,7 @@ def _reduce(mode: str, x: Array) -> Array:
     if mode == "mean":
         total = wide(x).sum(axis=1)
         return np.asarray(total / np.float64(x.shape[1]))
-    is_float = np.issubdtype(x.dtype, np.floating)
+    is_float = is_float_dtype(x.dtype)
     if mode == "max":
         lowest = -np.inf if is_float else np.iinfo(x.dtype).min
         return np.asarray(np.maximum.reduce(x, axis=1, initial=lowest))

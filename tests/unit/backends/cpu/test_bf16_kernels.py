@@ -1,4 +1,4 @@
-"""Kernels on bf16, which NumPy does not have, against float64 on the same numbers: within a rounding of the result."""
+"""Kernels on bf16 against float64 on the same numbers: within a rounding of the result."""
 
 from __future__ import annotations
 
