@@ -166,7 +166,7 @@ def main() -> int:
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as folder:
         cache = Path(folder) / "cache"
-        cache.mkdir()
+        cache.mkdir(mode=0o700)  # a folder that others may write is refused: it holds machine code
         bench = Bench(prepare_models(Path(folder)), cache, arguments.rounds, arguments.seconds)
         for measure in MEASUREMENTS:
             if arguments.only in measure.__name__:

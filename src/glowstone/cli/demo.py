@@ -28,8 +28,11 @@ def demo() -> None:
 
 def _print_recognizer(console: Console, result: RecognizerResult) -> None:
     """Print what was read, and how."""
-    rows = [[line.text, line.read, line.width, duration(line.seconds)] for line in result.lines]
-    numeric = ["width", "time"]
+    rows = [
+        [line.text, line.read, line.width, duration(line.first_seconds), duration(line.seconds)]
+        for line in result.lines
+    ]
+    numeric = ["width", "first run", "next run"]
     console.print(table("text recognizer", ["rendered", "read", *numeric], rows, numeric=numeric))
     _print_compilation(console, result.report, result.compile_seconds)
 

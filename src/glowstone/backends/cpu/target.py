@@ -37,7 +37,7 @@ class Target:
         import llvmlite.binding as llvm
 
         features = llvm.get_host_cpu_features()
-        flags = ",".join(f"{'+' if features[name] else '-'}{name}" for name in sorted(features))
+        flags = ",".join(sorted(f"{'+' if is_there else '-'}{name}" for name, is_there in features.items()))
         return Target(elf_triple(llvm.get_process_triple()), llvm.get_host_cpu_name(), flags)
 
     @staticmethod
