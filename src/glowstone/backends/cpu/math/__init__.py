@@ -1,1 +1,4 @@
-"""Mathematical functions as vector code: no call leaves the kernel, so objects refer to nothing outside themselves."""
+"""Mathematical functions as vector code: no call leaves the kernel, so objects refer to nothing outside themselves.
+
+The polynomials come from `scripts/fit_polynomials.py`.
+"""
