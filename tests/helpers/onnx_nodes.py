@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from glowstone.graph import Operator, Sample
+from glowstone.graph import OPERATORS, Operator, Sample
 from glowstone.importer.model_file import OLDEST_OPSET
 
 Attributes = dict[str, Any]
@@ -134,6 +134,6 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Conv": _window(group="groups"),
     "MaxPool": _window(kernel_shape="kernel", ceil_mode="ceil_mode"),
     "AveragePool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", count_include_pad="count_include_pad"),
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"), _REDUCTION),
+    **dict.fromkeys((kind for kind in OPERATORS if kind.startswith("Reduce")), _REDUCTION),
 }
 """Attributes by ONNX operator; the others have none."""

@@ -1,5 +1,12 @@
 """Operator definitions by family."""
 
+from glowstone.ops.composed_reduction import (
+    ReduceL1,
+    ReduceL2,
+    ReduceLogSum,
+    ReduceLogSumExp,
+    ReduceSumSquare,
+)
 from glowstone.ops.constant import Constant, ConstantOfShape
 from glowstone.ops.convolution import BatchNormalization, Conv
 from glowstone.ops.elementwise import (
@@ -47,7 +54,9 @@ from glowstone.ops.fused import Fused
 from glowstone.ops.indexing import Gather
 from glowstone.ops.linear import Gemm, MatMul
 from glowstone.ops.normalization import LayerNormalization, Softmax
+from glowstone.ops.padding import Pad
 from glowstone.ops.pooling import AveragePool, GlobalAveragePool, MaxPool, Pooling
+from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
 from glowstone.ops.shape import (
     Concat,
@@ -71,11 +80,13 @@ __all__ = [
     "Binary",
     "Cast",
     "Ceil",
+    "CenterCropPad",
     "Clip",
     "Concat",
     "Constant",
     "ConstantOfShape",
     "Conv",
+    "DepthToSpace",
     "Div",
     "Elementwise",
     "Equal",
@@ -106,14 +117,20 @@ __all__ = [
     "Neg",
     "Not",
     "Or",
+    "Pad",
     "Pooling",
     "Pow",
     "Reciprocal",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
     "ReduceMax",
     "ReduceMean",
     "ReduceMin",
     "ReduceProd",
     "ReduceSum",
+    "ReduceSumSquare",
     "Reduction",
     "Relu",
     "Reshape",
@@ -123,10 +140,13 @@ __all__ = [
     "Sigmoid",
     "Slice",
     "Softmax",
+    "SpaceToDepth",
+    "Split",
     "Sqrt",
     "Squeeze",
     "Sub",
     "Tanh",
+    "Tile",
     "Transpose",
     "Unary",
     "Unsqueeze",

@@ -11,9 +11,10 @@ import numpy as np
 
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import FLOATS, INTEGERS
+from glowstone.ops.element_sets import ALL, FLOATS, INTEGERS
+from glowstone.ops.elementwise import Cast
 from glowstone.ops.shape import Transpose, unsqueeze
-from glowstone.types import TensorType, normalize_axes
+from glowstone.types import ElementType, TensorType, is_float_dtype, normalize_axes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -99,10 +100,9 @@ class ReduceSum(Reduction):
 
 @operator
 class ReduceMean(Reduction):
-    """Mean over axes; NaN of nothing. ONNX ReduceMean-18."""
+    """Mean over axes; NaN of nothing. Means of integers truncate. ONNX ReduceMean-18."""
 
     onnx = "ReduceMean-18"
-    operands = (Operand("x", FLOATS),)
     mode = "mean"
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
@@ -110,28 +110,39 @@ class ReduceMean(Reduction):
         return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=_wide(x)) / np.float64(count))
 
 
+@dataclass(frozen=True, eq=False)
+class Extremum(Reduction):
+    """Base of ReduceMax and ReduceMin: false is below true."""
+
+    operands = (Operand("x", ALL),)
+
+    def decompose(self, builder: Builder, x: Value) -> Value | None:
+        if x.element is not ElementType.BOOL:
+            return super().decompose(builder, x)
+        number = builder.emit(self, builder.emit(Cast(ElementType.U8), x))
+        return builder.emit(Cast(ElementType.BOOL), number)
+
+
 @operator
-class ReduceMax(Reduction):
+class ReduceMax(Extremum):
     """Largest element over axes; NaN where there is one. ONNX ReduceMax-20."""
 
     onnx = "ReduceMax-20"
     mode = "max"
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
-        lowest: Any = -np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).min
-        return np.asarray(x.max(axis=axes, keepdims=self.keep, initial=lowest))
+        return np.asarray(x.max(axis=axes, keepdims=self.keep, initial=_limits(x)[0]))
 
 
 @operator
-class ReduceMin(Reduction):
+class ReduceMin(Extremum):
     """Smallest element over axes; NaN where there is one. ONNX ReduceMin-20."""
 
     onnx = "ReduceMin-20"
     mode = "min"
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
-        highest: Any = np.inf if np.issubdtype(x.dtype, np.floating) else np.iinfo(x.dtype).max
-        return np.asarray(x.min(axis=axes, keepdims=self.keep, initial=highest))
+        return np.asarray(x.min(axis=axes, keepdims=self.keep, initial=_limits(x)[1]))
 
 
 @operator
@@ -146,4 +157,14 @@ class ReduceProd(Reduction):
 
 
 def _wide(x: Array) -> Any:
-    return np.float64 if np.issubdtype(x.dtype, np.floating) else x.dtype
+    return np.float64 if is_float_dtype(x.dtype) else x.dtype
+
+
+def _limits(x: Array) -> tuple[Any, Any]:
+    """What the extrema of nothing are: the lowest and the highest value of the element type."""
+    if x.dtype == np.bool_:
+        return False, True
+    if is_float_dtype(x.dtype):
+        return -np.inf, np.inf
+    limits = np.iinfo(x.dtype)
+    return limits.min, limits.max

@@ -9,7 +9,6 @@ from typing import Any
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.ops import (
-    Identity,
     ReduceL1,
     ReduceL2,
     ReduceLogSum,
@@ -32,9 +31,7 @@ def _import_with_attribute(kind: Maker, node: OnnxNode) -> Value:
 def _import_with_operand(kind: Maker, node: OnnxNode) -> Value:
     axes = node.integers(1, "axes")
     if not axes:
-        if node.flag("noop_with_empty_axes"):
-            return node.emit(Identity(), node.operand(0))
-        axes = None
+        axes = () if node.flag("noop_with_empty_axes") else None
     return node.emit(kind(axes, bool(node.integer("keepdims", 1))), node.operand(0))
 
 
