@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
-from glowstone.backends.cpu.ir_types import Type, Value, scalar_of
+from glowstone.backends.cpu.ir_types import Type, Value, lanes_of, scalar_of
 
 Y, X = 0, 1
 FIRST_SPATIAL = 2
@@ -78,6 +78,7 @@ class SlidingWindow:
         self._pads = pads
         self._vector = vector
         self._element = scalar_of(vector)
+        self._lanes = lanes_of(vector)
         self._align = align
 
     def row(self, source: Value, outer: Sequence[Value], sweep: Sweep) -> None:
@@ -142,13 +143,14 @@ class SlidingWindow:
     ) -> None:
         emitter, axis = self._emitter, len(outer)
         rows_inside = self._are_whole(ranges)
+        rows = self._rows(source, ranges)
         with emitter.for_range(0, width, TILE) as tiles:
             column = tiles.index
             start = emitter.sub(emitter.mul(column, self._window.strides[axis]), self._pads[axis])
             with emitter.if_else(self._is_inside(column, start, width)) as (within, border):
                 with within, emitter.if_else(rows_inside) as (whole, part):
                     with whole:
-                        self._finish(outer, column, self._unrolled(source, ranges, start, sweep), sweep)
+                        self._finish(outer, column, self._unrolled(rows, start, sweep), sweep)
                     with part:
                         results = self._some_rows(source, ranges, start, sweep, is_checked=False)
                         self._finish(outer, column, results, sweep)
@@ -177,14 +179,21 @@ class SlidingWindow:
         window = self._window
         return (TILE - 1) * window.strides[-1] + (window.extents[-1] - 1) * window.dilations[-1] + 1
 
-    def _unrolled(self, source: Value, ranges: Sequence[_Range], start: Value, sweep: Sweep) -> list[Value]:
-        """A tile with all taps inside."""
-        results = [sweep.initial] * TILE
+    def _rows(self, source: Value, ranges: Sequence[_Range]) -> list[Value]:
+        """Addresses of the input rows under all rows of the window, inside or not."""
+        rows = []
         shape = self._window.extents[:-1]
         for number in range(math.prod(shape)):
             row = source
             for axis, tap in enumerate(_coordinates(number, shape)):
                 row = self._moved(row, axis, ranges[axis].start, tap)
+            rows.append(row)
+        return rows
+
+    def _unrolled(self, rows: Sequence[Value], start: Value, sweep: Sweep) -> list[Value]:
+        """A tile with all taps inside."""
+        results = [sweep.initial] * TILE
+        for number, row in enumerate(rows):
             results = self._columns_of(row, self._emitter.i64(number), results, start, sweep, is_checked=False)
         return results
 
@@ -205,22 +214,25 @@ class SlidingWindow:
         emitter, window = self._emitter, self._window
         loaded: dict[int, Value] = {}
         results = list(results)
+        first = emitter.offset(row, emitter.mul(start, self._lanes), self._element)
         for tap in range(window.extents[-1]):
             at = emitter.add(emitter.mul(number, window.extents[-1]), tap)
             for position in range(TILE):
                 column = position * window.strides[-1] + tap * window.dilations[-1]
                 if column not in loaded:
-                    loaded[column] = self._load_column(row, emitter.add(start, column), sweep, is_checked)
+                    loaded[column] = self._load_column(first, start, column, sweep, is_checked)
                 results[position] = sweep.combine(results[position], loaded[column], at)
         return results
 
-    def _load_column(self, row: Value, column: Value, sweep: Sweep, is_checked: bool) -> Value:
+    def _load_column(self, first: Value, start: Value, column: int, sweep: Sweep, is_checked: bool) -> Value:
+        """The elements at a column counted from column `start`, whose address is `first`. Rows are dense."""
         emitter = self._emitter
         axis = FIRST_SPATIAL + len(self._window.extents) - 1
-        address = emitter.offset(row, emitter.mul(column, emitter.stride(X, axis)), self._element)
+        address = emitter.offset(first, column * self._lanes, self._element)
         if is_checked:
             # one unsigned comparison tells below 0 and beyond the end
-            inside = emitter.builder.icmp_unsigned("<", column, emitter.extent(X, axis))
+            place = emitter.add(start, column)
+            inside = emitter.builder.icmp_unsigned("<", place, emitter.extent(X, axis))
             address = emitter.select(inside, address, sweep.neutral)
         return emitter.load(address, self._vector, self._align)
 
