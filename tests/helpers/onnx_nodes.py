@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from glowstone.graph import OPERATORS, Operator, Sample
+from glowstone.graph import OPERATORS, Operator, Sample, as_tuple
 from glowstone.importer.model_file import OLDEST_OPSET
 
 Attributes = dict[str, Any]
@@ -36,6 +36,8 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
     assert operator.onnx is not None
     kind, version = operator.onnx.split("-")
     attributes = _ATTRIBUTES.get(kind, lambda _: {})(operator)
+    if kind == "Split" and len(sample.operands) > 1:
+        del attributes["num_outputs"]  # the sizes say it
     operands = (*sample.operands, *_axes_operands(operator))
     names = [f"x{index}" if array is not None else "" for index, array in enumerate(operands)]
     arrays = {name: np.asarray(array) for name, array in zip(names, operands, strict=True) if array is not None}
@@ -45,19 +47,29 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
         for name, array in arrays.items()
         if name not in fixed
     ]
-    result = np.asarray(operator.reference(*sample.operands))
-    symbols = [f"extent_{axis}" for axis in range(result.ndim)]
+    results = [np.asarray(result) for result in as_tuple(operator.reference(*sample.operands))]
+    outputs = result_names(len(results))
     graph = helper.make_graph(
-        [helper.make_node(kind, names, ["y"], name="the node", **attributes)],
+        [helper.make_node(kind, names, outputs, name="the node", **attributes)],
         "one",
         ports,
-        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(result.dtype), symbols)],
+        [_result_port(name, result) for name, result in zip(outputs, results, strict=True)],
         [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)],
     )
     opset = max(int(version), OLDEST_OPSET)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.checker.check_model(model)
     return OnnxNodeCase(model, {name: array for name, array in arrays.items() if name not in fixed}, kind, opset)
+
+
+def result_names(count: int) -> list[str]:
+    """Names of the results of a case: "y", or "y0", "y1" ... of several."""
+    return ["y"] if count == 1 else [f"y{index}" for index in range(count)]
+
+
+def _result_port(name: str, result: np.ndarray) -> onnx.ValueInfoProto:
+    symbols = [f"extent_{axis}" for axis in range(result.ndim)]
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(result.dtype), symbols)
 
 
 def _is_host(operator: Operator, index: int) -> bool:
@@ -114,6 +126,11 @@ def _constant_of_shape(operator: Operator) -> Attributes:
     return {"value": numpy_helper.from_array(np.array([fields["value"]], fields["element"].dtype))}
 
 
+def _block_move(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    return {"blocksize": fields["block"], "mode": "CRD" if fields["column_first"] else "DCR"}
+
+
 _REDUCTION = _fields(keepdims="keep")
 _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Constant": _constant,
@@ -127,6 +144,11 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Transpose": _fields(perm="permutation"),
     "Concat": _fields(axis="axis"),
     "Gather": _fields(axis="axis"),
+    "Split": _fields(axis="axis", num_outputs="count"),
+    "Pad": _fields(mode="mode"),
+    "DepthToSpace": _block_move,
+    "SpaceToDepth": lambda operator: {"blocksize": operator.attributes()["block"]},
+    "CenterCropPad": _fields(axes="axes"),
     "Softmax": _fields(axis="axis"),
     "LayerNormalization": _fields(axis="axis", epsilon="epsilon"),
     "BatchNormalization": _fields(epsilon="epsilon"),

@@ -8,6 +8,7 @@ from glowstone.importer.rules import (
     linear,
     normalization,
     pooling,
+    rearrangement,
     reduction,
     shape,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "linear",
     "normalization",
     "pooling",
+    "rearrangement",
     "reduction",
     "shape",
 ]

@@ -7,8 +7,19 @@ from glowstone.irgen.rules import (  # isort: skip
     indexing,
     linear,
     normalization,
+    rearrangement,
     shape,
     window,
 )
 
-__all__ = ["RULES", "elementwise", "generates", "indexing", "linear", "normalization", "shape", "window"]
+__all__ = [
+    "RULES",
+    "elementwise",
+    "generates",
+    "indexing",
+    "linear",
+    "normalization",
+    "rearrangement",
+    "shape",
+    "window",
+]
