@@ -13,6 +13,7 @@ import glowstone
 from glowstone.cli.arguments import debug_option, model_argument, shape_option, threads_option, unique
 from glowstone.cli.console import duration, progress, results
 from glowstone.tools.benchmark import missing_shapes, random_inputs, time_calls
+from glowstone.tools.inspection import declared_inputs
 
 
 @click.command()
@@ -36,15 +37,16 @@ def bench(
     if seconds is None and iterations is None:
         seconds = 5.0
     with progress(3) as step:
+        step("reading")
+        missing = missing_shapes(declared_inputs(model_path), given)
+        if missing:
+            names = ", ".join(one.name for one in missing)
+            example = ",".join(map(str, missing[0].shape))
+            raise click.UsageError(f"give the shape of {names}: --shape {missing[0].name}={example} with numbers")
         step("compiling")
         begin = time.perf_counter()
         model = glowstone.compile(model_path, shapes=given or None, threads=threads)
-        inputs = list(model.inputs)
-        missing = missing_shapes(inputs, given)
-        if missing:
-            shape = ",".join(str(extent) for extent in next(one for one in inputs if one.name == missing[0]).shape)
-            raise click.UsageError(f"give the shape of {', '.join(missing)}: --shape {missing[0]}={shape} with numbers")
-        call = model.bind(random_inputs(inputs, given))
+        call = model.bind(random_inputs(model.inputs, given))
         compile_seconds = time.perf_counter() - begin
         step("warming up and measuring")
         timing = time_calls(call, seconds, iterations)

@@ -15,13 +15,18 @@ _SEED: Final = 0
 _WARM_UP: Final = 3  # calls that are not counted: pages are touched, caches filled
 
 
-class Port(Protocol):
-    """An input of a model: its name, its shape (symbols where dynamic) and its NumPy type."""
+class Shaped(Protocol):
+    """An input of a model: its name and its shape (symbols where dynamic)."""
 
     @property
     def name(self) -> str: ...
     @property
-    def shape(self) -> tuple[int | str | None, ...]: ...
+    def shape(self) -> tuple[int | str, ...]: ...
+
+
+class Port(Shaped, Protocol):
+    """An input with its NumPy type."""
+
     @property
     def dtype(self) -> np.dtype[Any]: ...
 
@@ -66,12 +71,10 @@ def time_calls(call: Callable[[], object], seconds: float | None = None, iterati
     return Timing(tuple(latencies), now - begin)
 
 
-def missing_shapes(inputs: Sequence[Port], shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-    """Names of inputs that have a symbolic dimension and no shape given."""
+def missing_shapes(inputs: Sequence[Shaped], shapes: Mapping[str, tuple[int, ...]]) -> list[Shaped]:
+    """The inputs that have a symbolic dimension and no shape given."""
     return [
-        port.name
-        for port in inputs
-        if port.name not in shapes and not all(isinstance(extent, int) for extent in port.shape)
+        one for one in inputs if one.name not in shapes and not all(isinstance(extent, int) for extent in one.shape)
     ]
 
 

@@ -73,6 +73,16 @@ def inspect_model(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = Non
     )
 
 
+def declared_inputs(path: Path) -> tuple[TensorSummary, ...]:
+    """The inputs as the file declares them.
+
+    Raises:
+        ModelError: the file is not an ONNX model.
+        OSError: the file cannot be read.
+    """
+    return tuple(map(_summary_of, _real_inputs(_load(path).graph)))
+
+
 def count_operations(nodes: Iterable[NodeProto], shapes: _Shapes) -> int | None:
     """Two for each multiply-add of the convolutions and matrix products; None if a shape that matters is not known."""
     total = 0

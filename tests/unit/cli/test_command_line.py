@@ -124,7 +124,7 @@ def test_a_fault_of_ours_is_1_and_names_the_remedy(monkeypatch, model_file, caps
         raise ZeroDivisionError("by [bold]zero[/]")
 
     monkeypatch.setattr(glowstone, "compile", fail, raising=False)
-    assert main(["bench", str(model_file)]) == 1
+    assert main(["bench", str(model_file), "--shape", "x=2,3"]) == 1
     error = capsys.readouterr().err
     assert "ZeroDivisionError: by [bold]zero[/]" in error
     assert "--debug" in error

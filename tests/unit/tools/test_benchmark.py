@@ -60,5 +60,5 @@ def test_inputs_follow_shapes_and_types():
 
 
 def test_open_dimensions_without_a_shape_are_named():
-    assert missing_shapes(PORTS, {}) == ["image"]
+    assert missing_shapes(PORTS, {}) == PORTS[:1]
     assert missing_shapes(PORTS, {"image": (1, 3)}) == []
