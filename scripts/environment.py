@@ -33,8 +33,13 @@ def digest_of(files: Iterable[Path]) -> str:
 
 
 def source_files() -> list[Path]:
-    """The files that the wheel is made from."""
-    sources = [path for path in (ROOT / "src").rglob("*") if path.suffix in {".py", ".typed"}]
+    """The files that the wheel is made from, package data included."""
+    made = {"__pycache__"}
+    sources = [
+        path
+        for path in (ROOT / "src").rglob("*")
+        if path.is_file() and not any(part in made or part.endswith(".egg-info") for part in path.parts)
+    ]
     return sources + [ROOT / name for name in WHEEL_INPUTS]
 
 
