@@ -4,16 +4,20 @@ from glowstone.lir.buffer import Buffer, BufferKind, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operation import OPERATIONS, Access, Operation, operation
 from glowstone.lir.operations import (
+    ArgReduce,
     Convolution,
     Copy,
+    Cumulative,
     Elementwise,
     Fill,
     Gather,
     LayerNorm,
     MatMul,
     Pool,
+    PoolWithIndices,
     Reduce,
     Softmax,
+    TopK,
 )
 from glowstone.lir.program import Alloc, Dealloc, Program, Statement
 
@@ -21,10 +25,12 @@ __all__ = [
     "OPERATIONS",
     "Access",
     "Alloc",
+    "ArgReduce",
     "Buffer",
     "BufferKind",
     "Convolution",
     "Copy",
+    "Cumulative",
     "Dealloc",
     "Elementwise",
     "Fill",
@@ -34,10 +40,12 @@ __all__ = [
     "MatMul",
     "Operation",
     "Pool",
+    "PoolWithIndices",
     "Program",
     "Reduce",
     "Softmax",
     "Statement",
+    "TopK",
     "View",
     "operation",
 ]

@@ -1,5 +1,6 @@
 """Operator definitions by family."""
 
+from glowstone.ops.composed_pooling import GlobalLpPool, GlobalMaxPool, GlobalPooling, LpPool, SumPool
 from glowstone.ops.composed_reduction import (
     ReduceL1,
     ReduceL2,
@@ -9,6 +10,11 @@ from glowstone.ops.composed_reduction import (
 )
 from glowstone.ops.constant import Constant, ConstantOfShape
 from glowstone.ops.convolution import BatchNormalization, Conv
+from glowstone.ops.cumulative import (
+    CumProd,
+    CumSum,
+    Cumulative,
+)
 from glowstone.ops.elementwise import (
     Abs,
     Add,
@@ -51,13 +57,22 @@ from glowstone.ops.elementwise import (
     Xor,
 )
 from glowstone.ops.fused import Fused
+from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
 from glowstone.ops.linear import Gemm, MatMul
 from glowstone.ops.normalization import LayerNormalization, Softmax
 from glowstone.ops.padding import Pad
 from glowstone.ops.pooling import AveragePool, GlobalAveragePool, MaxPool, Pooling
+from glowstone.ops.quantization import DequantizeLinear, DynamicQuantizeLinear, LinearQuantization, QuantizeLinear
+from glowstone.ops.quantized_products import ConvInteger, IntegerConvolution, MatMulInteger, QLinearConv, QLinearMatMul
 from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
+from glowstone.ops.selection import (
+    ArgExtremum,
+    ArgMax,
+    ArgMin,
+    TopK,
+)
 from glowstone.ops.shape import (
     Concat,
     Expand,
@@ -75,6 +90,9 @@ __all__ = [
     "Abs",
     "Add",
     "And",
+    "ArgExtremum",
+    "ArgMax",
+    "ArgMin",
     "AveragePool",
     "BatchNormalization",
     "Binary",
@@ -86,8 +104,14 @@ __all__ = [
     "Constant",
     "ConstantOfShape",
     "Conv",
+    "ConvInteger",
+    "CumProd",
+    "CumSum",
+    "Cumulative",
     "DepthToSpace",
+    "DequantizeLinear",
     "Div",
+    "DynamicQuantizeLinear",
     "Elementwise",
     "Equal",
     "Erf",
@@ -99,18 +123,26 @@ __all__ = [
     "Gather",
     "Gemm",
     "GlobalAveragePool",
+    "GlobalLpPool",
+    "GlobalMaxPool",
+    "GlobalPooling",
     "Greater",
     "GreaterOrEqual",
     "HardSigmoid",
     "Identity",
+    "IntegerConvolution",
     "LayerNormalization",
     "LeakyRelu",
     "Less",
     "LessOrEqual",
+    "LinearQuantization",
     "Log",
+    "LpPool",
     "Map",
     "MatMul",
+    "MatMulInteger",
     "MaxPool",
+    "MaxPoolWithIndices",
     "Maximum",
     "Minimum",
     "Mul",
@@ -120,6 +152,9 @@ __all__ = [
     "Pad",
     "Pooling",
     "Pow",
+    "QLinearConv",
+    "QLinearMatMul",
+    "QuantizeLinear",
     "Reciprocal",
     "ReduceL1",
     "ReduceL2",
@@ -145,8 +180,10 @@ __all__ = [
     "Sqrt",
     "Squeeze",
     "Sub",
+    "SumPool",
     "Tanh",
     "Tile",
+    "TopK",
     "Transpose",
     "Unary",
     "Unsqueeze",

@@ -8,8 +8,10 @@ from glowstone.importer.rules import (
     linear,
     normalization,
     pooling,
+    quantization,
     rearrangement,
     reduction,
+    selection,
     shape,
 )
 
@@ -21,7 +23,9 @@ __all__ = [
     "linear",
     "normalization",
     "pooling",
+    "quantization",
     "rearrangement",
     "reduction",
+    "selection",
     "shape",
 ]

@@ -8,6 +8,7 @@ from glowstone.irgen.rules import (  # isort: skip
     linear,
     normalization,
     rearrangement,
+    selection,
     shape,
     window,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "linear",
     "normalization",
     "rearrangement",
+    "selection",
     "shape",
     "window",
 ]

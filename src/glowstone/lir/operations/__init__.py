@@ -1,22 +1,34 @@
 """All operations of the low-level representation, by family."""
 
 from glowstone.lir.operations.convolution import Convolution
+from glowstone.lir.operations.cumulative import (
+    Cumulative,
+)
 from glowstone.lir.operations.data import Copy, Fill
 from glowstone.lir.operations.elementwise import Elementwise
+from glowstone.lir.operations.indexed_pooling import PoolWithIndices
 from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.reduction import LayerNorm, Reduce, Softmax
+from glowstone.lir.operations.selection import (
+    ArgReduce,
+    TopK,
+)
 
 __all__ = [
+    "ArgReduce",
     "Convolution",
     "Copy",
+    "Cumulative",
     "Elementwise",
     "Fill",
     "Gather",
     "LayerNorm",
     "MatMul",
     "Pool",
+    "PoolWithIndices",
     "Reduce",
     "Softmax",
+    "TopK",
 ]
