@@ -61,12 +61,14 @@ from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
 from glowstone.ops.linear import Gemm, MatMul
 from glowstone.ops.normalization import LayerNormalization, Softmax
+from glowstone.ops.one_hot import OneHot
 from glowstone.ops.padding import Pad
 from glowstone.ops.pooling import AveragePool, GlobalAveragePool, MaxPool, Pooling
 from glowstone.ops.quantization import DequantizeLinear, DynamicQuantizeLinear, LinearQuantization, QuantizeLinear
 from glowstone.ops.quantized_products import ConvInteger, IntegerConvolution, MatMulInteger, QLinearConv, QLinearMatMul
 from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
+from glowstone.ops.scatter import GatherElements, GatherND, ScatterElements, ScatterND
 from glowstone.ops.selection import (
     ArgExtremum,
     ArgMax,
@@ -121,6 +123,8 @@ __all__ = [
     "Floor",
     "Fused",
     "Gather",
+    "GatherElements",
+    "GatherND",
     "Gemm",
     "GlobalAveragePool",
     "GlobalLpPool",
@@ -148,6 +152,7 @@ __all__ = [
     "Mul",
     "Neg",
     "Not",
+    "OneHot",
     "Or",
     "Pad",
     "Pooling",
@@ -171,6 +176,8 @@ __all__ = [
     "Reshape",
     "ReshapeLike",
     "Round",
+    "ScatterElements",
+    "ScatterND",
     "Shape",
     "Sigmoid",
     "Slice",

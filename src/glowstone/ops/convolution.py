@@ -13,22 +13,26 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Add, Div, Mul, Sqrt, Sub
-from glowstone.ops.shape import unsqueeze
+from glowstone.ops.shape import Squeeze, unsqueeze
 from glowstone.ops.window import Window
-from glowstone.types import TensorType
+from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+SUMMED = FLOATS | {ElementType.I32}
+LINE_RANK = 3
+"""Rank of what has one spatial axis."""
 
 
 @operator
 class Conv(Operator):
     """Convolution (cross-correlation) with groups, strides, dilations and padding. ONNX Conv-11.
 
-    x [N, C, spatial], w [O, C / groups, kernel], bias [O].
+    x [N, C, spatial], w [O, C / groups, kernel], bias [O]. int32 too: the sums of quantized convolutions.
     """
 
     onnx = "Conv-11"
-    operands = (Operand("x", FLOATS), Operand("w", FLOATS), Operand("bias", FLOATS, optional=True))
+    operands = (Operand("x", SUMMED), Operand("w", SUMMED), Operand("bias", SUMMED, optional=True))
     strides: tuple[int, ...] = (1, 1)
     dilations: tuple[int, ...] = (1, 1)
     pads: tuple[int, ...] = (0, 0, 0, 0)
@@ -85,11 +89,21 @@ class Conv(Operator):
         return result.astype(x.dtype)
 
     def decompose(self, builder: Builder, x: Value, w: Value, bias: Value | None = None) -> Value | None:
+        if x.rank == LINE_RANK:
+            return self._as_plane(builder, x, w, bias)
         if bias is None:
             return None
         product = builder.emit(self, x, w)
         axes = (0, *range(2, x.rank))
         return builder.emit(Add(), product, unsqueeze(builder, bias, axes))
+
+    def _as_plane(self, builder: Builder, x: Value, w: Value, bias: Value | None) -> Value:
+        """One spatial axis as the rows of a plane of height 1, for which there are fast kernels."""
+        before, after = self.pads
+        conv = Conv((1, *self.strides), (1, *self.dilations), (0, before, 0, after), self.groups, self.padding)
+        height = (LINE_RANK - 1,)
+        result = builder.emit(conv, unsqueeze(builder, x, height), unsqueeze(builder, w, height), bias)
+        return builder.emit(Squeeze(height), result)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:

@@ -10,6 +10,8 @@ UNSIGNED_INTEGERS = frozenset({ElementType.U64, ElementType.U32, ElementType.U16
 INTEGERS = SIGNED_INTEGERS | UNSIGNED_INTEGERS
 INDICES = frozenset({ElementType.I64, ElementType.I32})
 SHAPES = frozenset({ElementType.I64})
+POOLED = FLOATS | {ElementType.I8, ElementType.U8}
+"""What has a largest element of a window."""
 BOOLS = frozenset({ElementType.BOOL})
 NUMBERS = FLOATS | INTEGERS
 SIGNED = FLOATS | SIGNED_INTEGERS

@@ -10,12 +10,16 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import FLOATS
+from glowstone.ops.element_sets import FLOATS, POOLED
+from glowstone.ops.elementwise import Cast
 from glowstone.ops.reduction import ReduceMean
 from glowstone.ops.window import Window
-from glowstone.types import TensorType
+from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+HALVES = frozenset({ElementType.F16, ElementType.BF16})
 
 
 class Pooling(Operator):
@@ -42,6 +46,13 @@ class Pooling(Operator):
 
     def known(self, *operands: Value | None) -> None:
         """No shape hangs on window arithmetic over data."""
+
+    def decompose(self, builder: Builder, *operands: Value) -> Value | tuple[Value, ...] | None:
+        """Floats of 16 bits are combined as float32 and rounded once."""
+        (x,) = operands
+        if x.element not in HALVES:
+            return None
+        return builder.emit(Cast(x.element), builder.emit(self, builder.emit(Cast(ElementType.F32), x)))
 
     def _windows(self, x: Array, fill: float) -> Array:
         """Every window's elements on a last axis, in float64, `fill` where the window leaves x."""
@@ -82,6 +93,7 @@ class MaxPool(Pooling):
     """Largest element of each window. ONNX MaxPool-12 (first result)."""
 
     onnx = "MaxPool-12"
+    operands = (Operand("x", POOLED),)
     kernel: tuple[int, ...] = (1, 1)
     strides: tuple[int, ...] = (1, 1)
     dilations: tuple[int, ...] = (1, 1)
@@ -105,6 +117,7 @@ class MaxPool(Pooling):
             Sample(cls((2, 2), (1, 1), (2, 2)), (normal(1, 8, 6, 6),)),
             Sample(cls((3,), (2,), (1,), (1, 1)), (normal(1, 4, 9),)),
             Sample(cls((3, 2), (2, 2), padding="same_lower"), (normal(1, 8, 6, 7),)),
+            Sample(cls((2, 2), (1, 1)), ((40 * normal(1, 3, 5, 4)).astype(np.int8),)),
         ]
 
     @classmethod

@@ -12,6 +12,7 @@ from glowstone.importer.rules import (
     rearrangement,
     reduction,
     selection,
+    scatter,
     shape,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "rearrangement",
     "reduction",
     "selection",
+    "scatter",
     "shape",
 ]

@@ -5,19 +5,27 @@ from __future__ import annotations
 from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
-from glowstone.importer.window_attributes import window_attributes
+from glowstone.importer.window_attributes import WindowAttributes, window_attributes
 from glowstone.ops import BatchNormalization, Conv
 
 
-@imports("Conv")
-def import_conv(node: OnnxNode) -> Value:
-    w = node.operand(1)
+def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:
+    """The window attributes of a convolution by w [outputs, inputs, kernel].
+
+    Raises:
+        ModelError: the attribute kernel_shape is there and differs.
+    """
     kernel = node.integer_list("kernel_shape") or w.shape[2:]
     if kernel != w.shape[2:]:
         raise ModelError(
             "attribute kernel_shape differs from the weights", expected=list(w.shape[2:]), found=list(kernel)
         )
-    window = window_attributes(node, len(kernel))
+    return window_attributes(node, len(kernel))
+
+
+@imports("Conv")
+def import_conv(node: OnnxNode) -> Value:
+    window = window_of_weights(node, node.operand(1))
     operator = Conv(window.strides, window.dilations, window.pads, node.integer("group", 1), window.padding)
     return node.emit(operator, *node.operands)
 

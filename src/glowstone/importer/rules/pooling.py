@@ -1,4 +1,4 @@
-"""MaxPool, AveragePool, GlobalAveragePool."""
+"""Poolings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.window_attributes import window_attributes
-from glowstone.ops import AveragePool, GlobalAveragePool, MaxPool
+from glowstone.ops import (
+    AveragePool,
+    GlobalAveragePool,
+    GlobalLpPool,
+    GlobalMaxPool,
+    LpPool,
+    MaxPool,
+    MaxPoolWithIndices,
+)
 
 
 def _kernel(node: OnnxNode) -> tuple[int, ...]:
@@ -17,11 +25,14 @@ def _kernel(node: OnnxNode) -> tuple[int, ...]:
 
 
 @imports("MaxPool")
-def import_max_pool(node: OnnxNode) -> Value:
+def import_max_pool(node: OnnxNode) -> Value | tuple[Value, ...]:
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
-    operator = MaxPool(kernel, window.strides, window.dilations, window.pads, window.padding, node.flag("ceil_mode"))
-    return node.emit(operator, node.operand(0))
+    common = (kernel, window.strides, window.dilations, window.pads, window.padding, node.flag("ceil_mode"))
+    if node.result_count == 1:
+        return node.emit(MaxPool(*common), node.operand(0))
+    indexed = MaxPoolWithIndices(*common, node.flag("storage_order"))
+    return node.builder.emit_node(indexed, node.operand(0)).results
 
 
 @imports("AveragePool")
@@ -43,3 +54,24 @@ def import_average_pool(node: OnnxNode) -> Value:
 @imports("GlobalAveragePool")
 def import_global_average_pool(node: OnnxNode) -> Value:
     return node.emit(GlobalAveragePool(), node.operand(0))
+
+
+@imports("GlobalMaxPool")
+def import_global_max_pool(node: OnnxNode) -> Value:
+    return node.emit(GlobalMaxPool(), node.operand(0))
+
+
+@imports("LpPool")
+def import_lp_pool(node: OnnxNode) -> Value:
+    kernel = _kernel(node)
+    window = window_attributes(node, len(kernel))
+    ceil_mode = node.flag("ceil_mode")
+    operator = LpPool(
+        kernel, window.strides, window.dilations, window.pads, window.padding, ceil_mode, node.integer("p", 2)
+    )
+    return node.emit(operator, node.operand(0))
+
+
+@imports("GlobalLpPool")
+def import_global_lp_pool(node: OnnxNode) -> Value:
+    return node.emit(GlobalLpPool(node.integer("p", 2)), node.operand(0))

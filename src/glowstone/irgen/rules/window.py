@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
-from glowstone.lir import Convolution, Pool
-from glowstone.ops import AveragePool, Conv, MaxPool, Pooling
+from glowstone.lir import Convolution, Pool, PoolWithIndices
+from glowstone.ops import AveragePool, Conv, MaxPool, MaxPoolWithIndices, Pooling, SumPool
 
 
 @generates(Conv)
@@ -21,7 +21,10 @@ def generate_conv(generator: Generator, application: Application) -> None:
     generator.emit(operation, out, generator.view(x), generator.view(w), *extras, integers=pads)
 
 
-@generates(MaxPool, AveragePool)
+_MODES: dict[type[Pooling], str] = {MaxPool: "max", AveragePool: "average", SumPool: "sum"}
+
+
+@generates(MaxPool, AveragePool, SumPool)
 def generate_pool(generator: Generator, application: Application) -> None:
     operator = application.operator
     assert isinstance(operator, Pooling)
@@ -29,7 +32,7 @@ def generate_pool(generator: Generator, application: Application) -> None:
     pads = operator.window.resolved_pads(x.shape[2:])
     include = isinstance(operator, AveragePool) and operator.count_include_pad
     operation = Pool(
-        "max" if isinstance(operator, MaxPool) else "average",
+        _MODES[type(operator)],
         operator.kernel,
         operator.strides,
         operator.dilations,
@@ -38,3 +41,14 @@ def generate_pool(generator: Generator, application: Application) -> None:
     )
     integers = pads if include else pads[: len(operator.kernel)]
     generator.emit(operation, generator.result(application.result), generator.view(x), integers=integers)
+
+
+@generates(MaxPoolWithIndices)
+def generate_pool_with_indices(generator: Generator, application: Application) -> None:
+    operator = application.operator
+    assert isinstance(operator, MaxPoolWithIndices)
+    x = application.operand(0)
+    pads = operator.window.resolved_pads(x.shape[2:])[: len(operator.kernel)]
+    operation = PoolWithIndices(operator.kernel, operator.strides, operator.dilations, operator.column_major)
+    y, indices = (generator.result(value) for value in application.node.results)
+    generator.emit(operation, y, indices, generator.view(x), integers=pads)

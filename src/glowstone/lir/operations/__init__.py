@@ -11,6 +11,7 @@ from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.reduction import LayerNorm, Reduce, Softmax
+from glowstone.lir.operations.scatter import GatherElements, GatherND, ScatterElements, ScatterND
 from glowstone.lir.operations.selection import (
     ArgReduce,
     TopK,
@@ -24,11 +25,15 @@ __all__ = [
     "Elementwise",
     "Fill",
     "Gather",
+    "GatherElements",
+    "GatherND",
     "LayerNorm",
     "MatMul",
     "Pool",
     "PoolWithIndices",
     "Reduce",
+    "ScatterElements",
+    "ScatterND",
     "Softmax",
     "TopK",
 ]

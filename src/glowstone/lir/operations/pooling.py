@@ -17,12 +17,12 @@ from glowstone.types import is_float_dtype
 
 @operation
 class Pool(Operation):
-    """Largest or mean value of every window.
+    """Largest value, mean or sum of every window.
 
     Operands: y, x of shape [N, C, spatial], or [N, blocks, spatial, lanes] where `blocked`. Integers: the padding
-    before each spatial axis. `mode` is "max" or "average"; an average divides by the elements inside the input, or by
-    those inside input and padding where `count_include_pad` (then the padding after each axis follows in the integers).
-    A window wholly outside gives the lowest value or 0.
+    before each spatial axis. `mode` is "max", "average" or "sum"; an average divides by the elements inside the input,
+    or by those inside input and padding where `count_include_pad` (then the padding after each axis follows in the
+    integers). A window wholly outside gives the lowest value or 0.
     """
 
     mode: str
@@ -44,7 +44,7 @@ class Pool(Operation):
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x = views
         spatial = len(self.window)
-        require(self.mode in ("max", "average"), f"mode {self.mode}")
+        require(self.mode in ("max", "average", "sum"), f"mode {self.mode}")
         require(y.rank == x.rank == spatial + 2 + self.blocked, f"ranks {y.rank}, {x.rank}")
         require(len(self.strides) == len(self.dilations) == spatial, "one number per spatial axis")
         require(len(integers) == spatial * (2 if self.count_include_pad else 1), "padding of every spatial axis")
@@ -72,6 +72,9 @@ class Pool(Operation):
             target, source = _indices(outs, ins)
             sums[target] += x[source]
             counts[outs] += 1
+        if self.mode == "sum":
+            y[...] = sums
+            return
         if self.count_include_pad:
             padded = [size + sum(integers[axis::count]) for axis, size in enumerate(spatial_in)]
             counts[...] = 0

@@ -49,7 +49,7 @@ class PoolGenerator:
             sliding.row(source, row, Sweep(neutral_value, neutral, self._combine, finish))
 
     def _neutral(self) -> float | int:
-        if self.operation.mode == "average":
+        if self.operation.mode != "max":
             return 0.0
         if self.element.is_float:
             return -math.inf
@@ -61,7 +61,7 @@ class PoolGenerator:
         return emitter.strided(emitter.pointer(operand), self.scalar, *terms)
 
     def _combine(self, result: Value, x: Value, _tap: Value) -> Value:
-        if self.operation.mode == "average":
+        if self.operation.mode != "max":
             return self.emitter.builder.fadd(result, x)
         if self.element.is_float:
             return self.emitter.float_maximum(x, result)

@@ -1,0 +1,332 @@
+"""Products of quantized numbers: exact sums in int32, then one rounding to the result's scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from glowstone.errors import ShapeError
+from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
+from glowstone.graph.operator import ErrorSample
+from glowstone.ops.convolution import Conv
+from glowstone.ops.elementwise import Cast, Div, Mul, Sub
+from glowstone.ops.linear import MatMul
+from glowstone.ops.quantization import BYTES, F32, I32, SCALES, per_index, quantized, quantized_array
+from glowstone.ops.shape import unsqueeze
+from glowstone.types import ElementType, TensorType
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+INTEGER_PRODUCT = (
+    Operand("a", BYTES),
+    Operand("b", BYTES),
+    Operand("a_zero_point", BYTES, optional=True),
+    Operand("b_zero_point", BYTES, optional=True),
+)
+
+
+def centred(builder: Builder, x: Value, zero_point: Value | None) -> Value:
+    """x - zero_point in int32; the zero point broadcasts."""
+    wide = builder.emit(Cast(I32), x)
+    return wide if zero_point is None else builder.emit(Sub(), wide, builder.emit(Cast(I32), zero_point))
+
+
+def per_row(builder: Builder, parameter: Value | None) -> Value | None:
+    """A vector with one number for each row of a matrix, as a column."""
+    if parameter is None or parameter.rank != 1:
+        return parameter
+    return unsqueeze(builder, parameter, (1,)) if parameter.type.size > 1 else per_index(builder, parameter, 1, 0)
+
+
+def per_channel(builder: Builder, parameter: Value | None, rank: int, axis: int) -> Value | None:
+    """A number, or a vector along a channel axis, so that it broadcasts."""
+    return None if parameter is None else per_index(builder, parameter, rank, axis)
+
+
+def requantized(builder: Builder, sums: Value, scales: Sequence[Value], zero_point: Value) -> Value:
+    """int32 sums in units of the first two scales, to integers in units of the third."""
+    first, second, third = (builder.emit(Cast(F32), scale) for scale in scales)
+    factor = builder.emit(Div(), builder.emit(Mul(), first, second), third)
+    number = builder.emit(Mul(), builder.emit(Cast(F32), sums), factor)
+    return quantized(builder, number, zero_point, zero_point.element)
+
+
+def _requantized_array(sums: Array, scales: Sequence[Array], zero_point: Array) -> Array:
+    first, second, third = (scale.astype(np.float32) for scale in scales)
+    number = sums.astype(np.float32) * (first * second / third)
+    return quantized_array(number, zero_point.astype(np.int64), ElementType.from_dtype(zero_point.dtype))
+
+
+def _column(parameter: Array | None) -> Array:
+    """`per_row` in NumPy; 0 for a zero point left out."""
+    if parameter is None:
+        return np.zeros((), np.int64)
+    return parameter[:, None] if parameter.ndim == 1 and parameter.size > 1 else parameter
+
+
+def _along(parameter: Array | None, rank: int, axis: int) -> Array:
+    """`per_channel` in NumPy; 0 for a zero point left out."""
+    if parameter is None or parameter.size == 1:
+        return np.zeros((), np.int64) if parameter is None else parameter.reshape(())
+    return parameter.reshape((-1, *[1] * (rank - axis - 1)))
+
+
+def _convolve(conv: Conv, x: Array, w: Array, bias: Array | None) -> Array:
+    """int32 sums; float64 holds them exactly."""
+    sums = conv.reference(x.astype(np.float64), w.astype(np.float64), None)
+    if bias is not None:
+        sums = sums + bias.reshape((-1, *[1] * (x.ndim - 2)))
+    return sums.astype(np.int64).astype(np.int32)
+
+
+def _check_channels(name: str, parameter: Value | None, channels: int) -> None:
+    if parameter is not None and parameter.type.size != 1 and parameter.shape != (channels,):
+        raise ShapeError(f"{name} does not fit the output channels", expected=[channels], found=list(parameter.shape))
+
+
+@operator
+class MatMulInteger(Operator):
+    """(a - a_zero_point) (b - b_zero_point) in int32; zero points for all, per row of a, per column of b.
+
+    ONNX MatMulInteger-10.
+    """
+
+    onnx = "MatMulInteger-10"
+    operands = INTEGER_PRODUCT
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        return (_product_type(operands[0], operands[1], I32),)
+
+    def reference(self, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None) -> Array:
+        left = a.astype(np.int32) - _column(a_zero).astype(np.int32)
+        right = b.astype(np.int32) - (0 if b_zero is None else b_zero.astype(np.int32))
+        return np.asarray(np.matmul(left, right))
+
+    def decompose(
+        self, builder: Builder, a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None
+    ) -> Value:
+        left = centred(builder, a, per_row(builder, a_zero))
+        return builder.emit(MatMul(), left, centred(builder, b, b_zero))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(31)
+        a, b = random.integers(0, 256, (4, 3), np.uint8), random.integers(-128, 128, (3, 5), np.int8)
+        return [
+            Sample(cls(), (a, b.view(np.uint8), np.array(12, np.uint8), np.array(200, np.uint8))),
+            Sample(cls(), (a, b)),
+            Sample(cls(), (a[None], b, np.array(12, np.uint8), None)),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        one = np.ones((2, 3), np.uint8)
+        return [ErrorSample(cls(), (one, one), "inner extents differ")]
+
+
+def _product_type(a: Value, b: Value, element: ElementType) -> TensorType:
+    """The type of the matrix product, whatever the elements of the factors."""
+    (product,) = MatMul().infer(_retyped(a), _retyped(b))
+    return product.with_element(element)
+
+
+def _retyped(value: Value) -> Value:
+    return Value(value.type.with_element(I32))
+
+
+@operator
+class QLinearMatMul(Operator):
+    """The matrix product of quantized matrices, quantized to the scale and zero point of y. ONNX QLinearMatMul-21.
+
+    Scales and zero points of a are for all or per row, those of b for all or per column.
+    """
+
+    onnx = "QLinearMatMul-21"
+    operands = (
+        Operand("a", BYTES),
+        Operand("a_scale", SCALES),
+        Operand("a_zero_point", BYTES),
+        Operand("b", BYTES),
+        Operand("b_scale", SCALES),
+        Operand("b_zero_point", BYTES),
+        Operand("y_scale", SCALES),
+        Operand("y_zero_point", BYTES),
+    )
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        return (_product_type(operands[0], operands[3], operands[7].element),)
+
+    def reference(self, *operands: Array) -> Array:
+        a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands
+        sums = np.matmul(a.astype(np.int32) - _column(a_zero), b.astype(np.int32) - b_zero)
+        return _requantized_array(sums, (_column(a_scale), b_scale, y_scale), y_zero)
+
+    def decompose(self, builder: Builder, *operands: Value) -> Value:
+        a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands
+        left = centred(builder, a, per_row(builder, a_zero))
+        sums = builder.emit(MatMul(), left, centred(builder, b, b_zero))
+        row_scale = per_row(builder, a_scale)
+        assert row_scale is not None
+        return requantized(builder, sums, (row_scale, b_scale, y_scale), y_zero)
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(32)
+        a, b = random.integers(0, 256, (2, 4, 3), np.uint8), random.integers(0, 256, (3, 5), np.uint8)
+        scales = [np.array(number, np.float32) for number in (0.0066, 0.00705, 0.0107)]
+        zeros = [np.array(number, np.uint8) for number in (113, 114, 118)]
+        parameters = [(scales[index], zeros[index]) for index in range(3)]
+        return [
+            Sample(cls(), (a, *parameters[0], b, *parameters[1], *parameters[2])),
+            Sample(cls(), (a[0], *parameters[0], b, *parameters[1], *parameters[2])),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        one, scale, zero = np.ones((2, 3), np.uint8), np.array(1, np.float32), np.array(0, np.uint8)
+        return [ErrorSample(cls(), (one, scale, zero, one, scale, zero, scale, zero), "inner extents differ")]
+
+
+class IntegerConvolution(Operator):
+    """Base: the attributes of a convolution."""
+
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    groups: int
+    padding: str
+
+    @property
+    def conv(self) -> Conv:
+        """The convolution of the centred numbers."""
+        return Conv(self.strides, self.dilations, self.pads, self.groups, self.padding)
+
+
+@operator
+class ConvInteger(IntegerConvolution):
+    """Convolution of x - x_zero_point by w - w_zero_point in int32; padding counts as the zero point.
+
+    The zero point of w is for all or per output channel. ONNX ConvInteger-10.
+    """
+
+    onnx = "ConvInteger-10"
+    operands = (
+        Operand("x", BYTES),
+        Operand("w", BYTES),
+        Operand("x_zero_point", BYTES, optional=True),
+        Operand("w_zero_point", BYTES, optional=True),
+    )
+    strides: tuple[int, ...] = (1, 1)
+    dilations: tuple[int, ...] = (1, 1)
+    pads: tuple[int, ...] = (0, 0, 0, 0)
+    groups: int = 1
+    padding: str = "explicit"
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        x, w = operands[:2]
+        (result,) = self.conv.infer(x, w)
+        _check_channels("the zero point of w", operands[3] if len(operands) > 3 else None, w.shape[0])
+        return (result.with_element(I32),)
+
+    def reference(self, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None) -> Array:
+        left = x.astype(np.int32) - _along(x_zero, x.ndim, 1)
+        return _convolve(self.conv, left, w.astype(np.int32) - _along(w_zero, w.ndim, 0), None)
+
+    def decompose(
+        self, builder: Builder, x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None
+    ) -> Value:
+        left = centred(builder, x, per_channel(builder, x_zero, x.rank, 1))
+        return builder.emit(self.conv, left, centred(builder, w, per_channel(builder, w_zero, w.rank, 0)))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(33)
+        x, w = random.integers(0, 256, (1, 4, 6, 5), np.uint8), random.integers(0, 256, (6, 2, 3, 3), np.uint8)
+        zero = np.array(131, np.uint8)
+        return [
+            Sample(cls(pads=(1, 1, 1, 1), groups=2), (x, w, zero)),
+            Sample(cls((2, 1)), (x[:, :2], w, zero, np.array(7, np.uint8))),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x, w = np.ones((1, 3, 4, 4), np.uint8), np.ones((2, 3, 3, 3), np.uint8)
+        zero = np.array(1, np.uint8)
+        return [
+            ErrorSample(cls(), (x, w[:, :2]), "channels do not fit"),
+            ErrorSample(cls(), (x, w, zero, np.ones(3, np.uint8)), "does not fit the output channels"),
+        ]
+
+
+@operator
+class QLinearConv(IntegerConvolution):
+    """The convolution of quantized numbers, quantized to the scale and zero point of y. ONNX QLinearConv-10.
+
+    Scale and zero point of w are for all or per output channel; the bias, int32, is in units of x_scale * w_scale.
+    """
+
+    onnx = "QLinearConv-10"
+    operands = (
+        Operand("x", BYTES),
+        Operand("x_scale", frozenset({F32})),
+        Operand("x_zero_point", BYTES),
+        Operand("w", BYTES),
+        Operand("w_scale", frozenset({F32})),
+        Operand("w_zero_point", BYTES),
+        Operand("y_scale", frozenset({F32})),
+        Operand("y_zero_point", BYTES),
+        Operand("bias", frozenset({I32}), optional=True),
+    )
+    strides: tuple[int, ...] = (1, 1)
+    dilations: tuple[int, ...] = (1, 1)
+    pads: tuple[int, ...] = (0, 0, 0, 0)
+    groups: int = 1
+    padding: str = "explicit"
+
+    def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        x, w = operands[0], operands[3]
+        (result,) = self.conv.infer(x, w, *operands[8:])
+        _check_channels("the scale of w", operands[4], w.shape[0])
+        _check_channels("the zero point of w", operands[5], w.shape[0])
+        return (result.with_element(operands[7].element),)
+
+    def reference(self, *operands: Array) -> Array:
+        x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = operands[:8]
+        left = x.astype(np.int32) - _along(x_zero, x.ndim, 1)
+        right = w.astype(np.int32) - _along(w_zero, w.ndim, 0)
+        sums = _convolve(self.conv, left, right, operands[8] if len(operands) > 8 else None)
+        scales = (x_scale.reshape(()), _along(w_scale, x.ndim, 1), y_scale.reshape(()))
+        return _requantized_array(sums, scales, y_zero.reshape(()))
+
+    def decompose(self, builder: Builder, *operands: Value) -> Value:
+        x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, *bias = operands
+        rank = x.rank
+        left = centred(builder, x, per_index(builder, x_zero, rank, 1))
+        sums = builder.emit(self.conv, left, centred(builder, w, per_index(builder, w_zero, rank, 0)), *bias)
+        scales = [per_index(builder, scale, rank, 1) for scale in (x_scale, w_scale, y_scale)]
+        return requantized(builder, sums, scales, per_index(builder, y_zero, rank, 1))
+
+    @classmethod
+    def samples(cls) -> Sequence[Sample]:
+        random = np.random.default_rng(34)
+        x, w = random.integers(0, 256, (1, 3, 7, 7), np.uint8), random.integers(0, 256, (4, 3, 3, 3), np.uint8)
+        scales = [np.array(number, np.float32) for number in (0.00369, 0.00172, 0.162)]
+        zeros = [np.array(number, np.uint8) for number in (132, 255, 123)]
+        per_output = np.array([0.0017, 0.002, 0.0005, 0.003], np.float32)
+        bias = np.array([100, -20, 3, 2000], np.int32)
+        return [
+            Sample(cls(), (x, scales[0], zeros[0], w, scales[1], zeros[1], scales[2], zeros[2])),
+            Sample(
+                cls((2, 2), pads=(1, 1, 1, 1)),
+                (x, scales[0], zeros[0], w.view(np.int8), per_output, np.zeros(4, np.int8), scales[2], zeros[2], bias),
+            ),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        x, w = np.ones((1, 3, 4, 4), np.uint8), np.ones((2, 3, 3, 3), np.uint8)
+        scale, zero = np.array(1, np.float32), np.array(1, np.uint8)
+        three = np.ones(3, np.float32)
+        return [ErrorSample(cls(), (x, scale, zero, w, three, zero, scale, zero), "does not fit the output channels")]
