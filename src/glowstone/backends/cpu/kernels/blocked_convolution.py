@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution
@@ -52,11 +53,14 @@ class BlockedConvolutionFamily(KernelFamily):
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
         tile_bytes = most * panel * lanes_out * FLOAT_BYTES
         partial_sums = tile_bytes * (1 + tiling.chunk if tiling.slices > 1 else 1)
+        units = spans * tiling.chunks if pixels else 0
+        cost = target.cost(2.0 * pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size))
         return KernelCall(
             replace(KernelKey.of(instruction, variant), operation=_canonical(operation)),
-            units=spans * tiling.chunks if pixels else 0,
+            units=units,
+            grain=claim_grain(units, cost),
             scratch=tile_bytes + table_bytes(taps, len(kinds), tiling.capacity) + partial_sums,
-            cost=target.cost(2.0 * pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size)),
+            cost=cost,
             derived=(*tiling.derived, *operation.strides, *operation.dilations, operation.groups),
         )
 

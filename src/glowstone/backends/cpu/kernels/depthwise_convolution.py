@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.operations.blocked import DepthwiseConvolution
@@ -27,10 +28,12 @@ class DepthwiseConvolutionFamily(KernelFamily):
         y, x, w = instruction.operands[:3]
         taps = operation.kernel[0] * operation.kernel[1]
         rows = plan_rows(y, spatial=2, row_work=taps * y.shape[3])
+        cost = target.cost(2.0 * y.size * taps, FLOAT_BYTES * (y.size + x.size + w.size))
         return KernelCall(
             KernelKey.of(instruction, extra_kinds(instruction)),
             units=rows.units,
-            cost=target.cost(2.0 * y.size * taps, FLOAT_BYTES * (y.size + x.size + w.size)),
+            grain=claim_grain(rows.units, cost),
+            cost=cost,
             derived=rows.derived,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, cast
 
+from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.row_plan import plan_rows
 from glowstone.backends.cpu.target import Target
@@ -31,10 +32,12 @@ class PoolFamily(KernelFamily):
         spatial = len(operation.window)
         taps = math.prod(operation.window)
         rows = plan_rows(y, spatial, row_work=taps * y.shape[1 + spatial])
+        cost = target.cost(float(y.size * taps), y.element.size * (y.size + x.size))
         return KernelCall(
             KernelKey.of(instruction),
             units=rows.units,
-            cost=target.cost(float(y.size * taps), y.element.size * (y.size + x.size)),
+            grain=claim_grain(rows.units, cost),
+            cost=cost,
             derived=rows.derived,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, cast
 
+from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.operations.blocked import StemConvolution
@@ -50,13 +51,15 @@ class StemConvolutionFamily(KernelFamily):
         sums = pixels_per_tile(target, panel) * panel * target.channel_block * FLOAT_BYTES
         table = table_bytes(1, len(kinds), rows.unit_rows * y.shape[3])
         copy = x.shape[1] * rows.input_rows * rows.pitch * FLOAT_BYTES
+        units = y.shape[0] * rows.parts if y.size else 0
+        flops = 2.0 * w.size * y.shape[0] * y.shape[2] * y.shape[3]
+        cost = target.cost(flops, FLOAT_BYTES * (y.size + x.size + w.size))
         return KernelCall(
             KernelKey.of(instruction, kinds),
-            units=y.shape[0] * rows.parts if y.size else 0,
+            units=units,
+            grain=claim_grain(units, cost),
             scratch=sums + table + copy,
-            cost=target.cost(
-                2.0 * w.size * y.shape[0] * y.shape[2] * y.shape[3], FLOAT_BYTES * (y.size + x.size + w.size)
-            ),
+            cost=cost,
             derived=astuple(rows),
         )
 
