@@ -83,6 +83,8 @@ def _axes_operands(operator: Operator) -> Operands:
     if kind in ("Squeeze", "Unsqueeze") or kind.startswith("Reduce"):
         axes = operator.attributes()["axes"]
         return () if axes is None else (np.array(axes, np.int64),)
+    if kind in ("CumSum", "CumProd"):
+        return (np.array(operator.attributes()["axis"], np.int64),)
     return ()
 
 
@@ -131,7 +133,25 @@ def _block_move(operator: Operator) -> Attributes:
     return {"blocksize": fields["block"], "mode": "CRD" if fields["column_first"] else "DCR"}
 
 
+def _max_pool(operator: Operator) -> Attributes:
+    attributes = _window(kernel_shape="kernel", ceil_mode="ceil_mode")(operator)
+    if operator.attributes().get("column_major"):
+        attributes["storage_order"] = 1
+    return attributes
+
+
+def _quantization(**elements: str) -> Callable[[Operator], Attributes]:
+    def attributes(operator: Operator) -> Attributes:
+        fields = operator.attributes()
+        numbers = {name: helper.np_dtype_to_tensor_dtype(fields[field].dtype) for name, field in elements.items()}
+        return {"axis": fields["axis"], "block_size": fields["block"], **numbers}
+
+    return attributes
+
+
 _REDUCTION = _fields(keepdims="keep")
+_ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
+_CUMULATIVE = _fields(exclusive="exclusive", reverse="reverse")
 _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
@@ -145,16 +165,32 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Concat": _fields(axis="axis"),
     "Gather": _fields(axis="axis"),
     "Split": _fields(axis="axis", num_outputs="count"),
+    "GatherElements": _fields(axis="axis"),
+    "GatherND": _fields(batch_dims="batch_axes"),
+    "ScatterElements": _fields(axis="axis", reduction="reduction"),
+    "ScatterND": _fields(reduction="reduction"),
+    "OneHot": _fields(axis="axis"),
     "Pad": _fields(mode="mode"),
     "DepthToSpace": _block_move,
     "SpaceToDepth": lambda operator: {"blocksize": operator.attributes()["block"]},
     "CenterCropPad": _fields(axes="axes"),
+    "ArgMax": _ARG_REDUCTION,
+    "ArgMin": _ARG_REDUCTION,
+    "TopK": _fields(axis="axis", largest="largest"),
+    "CumSum": _CUMULATIVE,
+    "CumProd": _CUMULATIVE,
     "Softmax": _fields(axis="axis"),
     "LayerNormalization": _fields(axis="axis", epsilon="epsilon"),
     "BatchNormalization": _fields(epsilon="epsilon"),
     "Gemm": _fields(alpha="alpha", beta="beta", transA="transpose_a", transB="transpose_b"),
     "Conv": _window(group="groups"),
-    "MaxPool": _window(kernel_shape="kernel", ceil_mode="ceil_mode"),
+    "ConvInteger": _window(group="groups"),
+    "QLinearConv": _window(group="groups"),
+    "MaxPool": _max_pool,
+    "LpPool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", p="p"),
+    "GlobalLpPool": _fields(p="p"),
+    "QuantizeLinear": _quantization(output_dtype="to"),
+    "DequantizeLinear": _quantization(),
     "AveragePool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", count_include_pad="count_include_pad"),
     **dict.fromkeys((kind for kind in OPERATORS if kind.startswith("Reduce")), _REDUCTION),
 }
