@@ -151,6 +151,22 @@ def require_elements(instruction: Instruction, *allowed: ElementType) -> None:
         )
 
 
+def require_channel_block(instruction: Instruction, target: Target) -> None:
+    """Check that the blocked output has the target's number of lanes.
+
+    Raises:
+        UnsupportedError: the layout was chosen for another target.
+    """
+    lanes = instruction.operands[0].shape[-1]
+    if lanes != target.channel_block:
+        raise UnsupportedError(
+            "no kernel for this channel block",
+            operator=instruction.operation.name,
+            expected=target.channel_block,
+            found=lanes,
+        )
+
+
 @dataclass(frozen=True)
 class CpuPlanner:
     """The `KernelPlanner` of this backend."""

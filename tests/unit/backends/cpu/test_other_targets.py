@@ -12,6 +12,7 @@ from glowstone.backends.cpu.operations import BlockedConvolution, DepthwiseConvo
 from glowstone.backends.cpu.probe import probe_vector_unit, stated_vector_unit
 from glowstone.backends.cpu.register_tile import blocks_per_panel, pixels_per_tile
 from glowstone.backends.cpu.target import Target
+from glowstone.errors import UnsupportedError
 from glowstone.lir import Buffer, BufferKind, Instruction, Pool
 from glowstone.scalar import parse_expression
 from glowstone.types import ElementType
@@ -114,3 +115,15 @@ def test_host_needs_no_llvm_to_be_described():
 
 def test_a_name_alone_says_nothing():
     assert stated_vector_unit("x86_64-unknown-linux-gnu", "") is None
+
+
+def test_channel_block_of_another_target_is_refused():
+    instruction = instructions(Target.parse(TARGETS[0][0]))[0]
+    with pytest.raises(UnsupportedError, match="channel block"):
+        CpuPlanner(Target.parse(TARGETS[1][0])).plan(instruction)
+
+
+def test_element_type_without_kernel_is_refused():
+    view = Buffer("b", BufferKind.ACTIVATION, ElementType.F16, (1, 3, 8, 8)).view()
+    with pytest.raises(UnsupportedError, match="element types"):
+        CpuPlanner(Target.host()).plan(Instruction(Pool("max", (1, 1), (1, 1), (1, 1)), (view, view), (0, 0)))

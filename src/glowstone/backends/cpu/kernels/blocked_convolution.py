@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
-from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
+from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_channel_block, require_elements
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution
 from glowstone.backends.cpu.pixel_tiling import Reduction, plan_tiling, table_bytes
 from glowstone.backends.cpu.register_tile import pixels_per_tile
@@ -33,6 +33,7 @@ class BlockedConvolutionFamily(KernelFamily):
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         require_elements(instruction, ElementType.F32)
+        require_channel_block(instruction, target)
         operation = cast(BlockedConvolution, instruction.operation)
         y, x, w = instruction.operands[:3]
         panels, in_blocks, height, width, lanes_in, panel, lanes_out = w.shape

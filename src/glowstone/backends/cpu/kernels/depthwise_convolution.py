@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
-from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
+from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_channel_block, require_elements
 from glowstone.backends.cpu.operations.blocked import DepthwiseConvolution
 from glowstone.backends.cpu.row_plan import plan_rows
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
@@ -24,6 +24,7 @@ class DepthwiseConvolutionFamily(KernelFamily):
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         require_elements(instruction, ElementType.F32)
+        require_channel_block(instruction, target)
         operation = cast(DepthwiseConvolution, instruction.operation)
         y, x, w = instruction.operands[:3]
         taps = operation.kernel[0] * operation.kernel[1]

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, cast
 
 from glowstone.backends.cpu.claims import claim_grain
-from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
+from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_channel_block, require_elements
 from glowstone.backends.cpu.row_plan import plan_rows
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
@@ -28,6 +28,8 @@ class PoolFamily(KernelFamily):
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         operation = cast(Pool, instruction.operation)
         require_elements(instruction, *FLOATS, *(INTEGERS if operation.mode == "max" else ()))
+        if operation.blocked:
+            require_channel_block(instruction, target)
         y, x = instruction.operands
         spatial = len(operation.window)
         taps = math.prod(operation.window)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from glowstone.backends.cpu.claims import claim_grain
 from glowstone.backends.cpu.extra_operands import extra_kinds
-from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
+from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_channel_block, require_elements
 from glowstone.backends.cpu.operations.blocked import StemConvolution
 from glowstone.backends.cpu.pixel_tiling import table_bytes
 from glowstone.backends.cpu.register_tile import pixels_per_tile
@@ -44,6 +44,7 @@ class StemConvolutionFamily(KernelFamily):
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         require_elements(instruction, ElementType.F32)
+        require_channel_block(instruction, target)
         y, x, w = instruction.operands[:3]
         kinds = extra_kinds(instruction)
         rows = _plan_rows(cast(StemConvolution, instruction.operation), y.shape)
