@@ -50,19 +50,35 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray], ...]] = {
         lambda a, b, limit: a @ b < limit,
         lambda x, w, bias, scale, residual: same_convolution(x, w, bias) * scale + residual,
     ),
+    "SumPool": (lambda x: same_windows(x).sum(axis=(-2, -1)),),
 }
 """The samples of operators that ONNX does not have, in NumPy."""
 CANNOT_FAIL = {"Constant", "Shape"}
 """Operators that have a type rule of their own which accepts every operand."""
-REFERENCE_EVALUATOR_IS_WRONG = {"MaxPool-4", "Pad-2"}
-"""onnx.reference counts one window too few where SAME_LOWER pads an odd extent, and takes no negative pads; ONNX Runtime
-does both right."""
+REFERENCE_EVALUATOR_IS_WRONG = {
+    "MaxPool-4",
+    "MaxPool-5",
+    "MaxPoolWithIndices-4",
+    "Pad-2",
+    "GatherElements-1",
+    "GatherElements-3",
+    "GlobalMaxPool-1",
+    "GlobalMaxPool-2",
+    *(f"GlobalLpPool-{number}" for number in range(5)),
+}
+"""What ONNX Runtime does right: onnx.reference counts one window too few where SAME_LOWER pads an odd extent, has no
+largest element of windows of integers, no global maximum but over planes, no global p-norm, takes no negative pads, and
+no indices of fewer elements than x has off the axis."""
 
 
 def same_convolution(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """A 3 x 3 convolution of stride 1 that keeps the extents."""
-    windows = np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
-    return np.einsum("nchwij,ocij->nohw", windows, w) + bias.reshape(-1, 1, 1)
+    return np.einsum("nchwij,ocij->nohw", same_windows(x), w) + bias.reshape(-1, 1, 1)
+
+
+def same_windows(x: np.ndarray) -> np.ndarray:
+    """The 3 x 3 windows of stride 1 around every position, 0 outside x, on two last axes."""
+    return np.lib.stride_tricks.sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (3, 3), (2, 3))
 
 
 def assert_close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> None:
