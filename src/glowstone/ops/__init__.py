@@ -1,5 +1,13 @@
 """Operator definitions by family."""
 
+from glowstone.ops.composed_normalization import (
+    LRN,
+    GroupNormalization,
+    InstanceNormalization,
+    LpNormalization,
+    MeanVarianceNormalization,
+    RMSNormalization,
+)
 from glowstone.ops.composed_pooling import GlobalLpPool, GlobalMaxPool, GlobalPooling, LpPool, SumPool
 from glowstone.ops.composed_reduction import (
     ReduceL1,
@@ -89,6 +97,7 @@ from glowstone.ops.shape import (
 )
 
 __all__ = [
+    "LRN",
     "Abs",
     "Add",
     "And",
@@ -132,8 +141,10 @@ __all__ = [
     "GlobalPooling",
     "Greater",
     "GreaterOrEqual",
+    "GroupNormalization",
     "HardSigmoid",
     "Identity",
+    "InstanceNormalization",
     "IntegerConvolution",
     "LayerNormalization",
     "LeakyRelu",
@@ -141,6 +152,7 @@ __all__ = [
     "LessOrEqual",
     "LinearQuantization",
     "Log",
+    "LpNormalization",
     "LpPool",
     "Map",
     "MatMul",
@@ -148,6 +160,7 @@ __all__ = [
     "MaxPool",
     "MaxPoolWithIndices",
     "Maximum",
+    "MeanVarianceNormalization",
     "Minimum",
     "Mul",
     "Neg",
@@ -160,6 +173,7 @@ __all__ = [
     "QLinearConv",
     "QLinearMatMul",
     "QuantizeLinear",
+    "RMSNormalization",
     "Reciprocal",
     "ReduceL1",
     "ReduceL2",

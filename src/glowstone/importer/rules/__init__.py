@@ -1,6 +1,7 @@
 """ONNX import rules, by the same families as the operators."""
 
 from glowstone.importer.rules import (
+    composed_normalization,
     constant,
     convolution,
     elementwise,
@@ -11,12 +12,13 @@ from glowstone.importer.rules import (
     quantization,
     rearrangement,
     reduction,
-    selection,
     scatter,
+    selection,
     shape,
 )
 
 __all__ = [
+    "composed_normalization",
     "constant",
     "convolution",
     "elementwise",
@@ -27,7 +29,7 @@ __all__ = [
     "quantization",
     "rearrangement",
     "reduction",
-    "selection",
     "scatter",
+    "selection",
     "shape",
 ]

@@ -9,6 +9,7 @@ from glowstone.irgen.rules import (  # isort: skip
     normalization,
     rearrangement,
     selection,
+    scatter,
     shape,
     window,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "normalization",
     "rearrangement",
     "selection",
+    "scatter",
     "shape",
     "window",
 ]
