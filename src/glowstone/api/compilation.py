@@ -107,7 +107,7 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     target = _target(request.backend, request.target, store)
     count = _threads(request.threads)
     limit = request.memory_limit or options.memory_limit or machine_memory() // 2
-    settings = Settings(CpuBackend(target), request.numerics, options, limit)
+    settings = Settings(CpuBackend(target, request.numerics == "strict"), request.numerics, options, limit)
     source = _Source(request.model, dict(request.shapes or {}), dict(request.constants or {}))
     library = KernelLibrary(target, kernel_store(store, target))
     try:

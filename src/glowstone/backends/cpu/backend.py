@@ -19,11 +19,13 @@ class CpuBackend:
     """See `Backend`."""
 
     target: Target
+    exact: bool = False
+    """Strict numerics: no algorithm that sums other products than the specification's."""
     name: str = "cpu"
 
     @property
     def identity(self) -> str:
-        return f"{self.name}/{self.target.text}"
+        return f"{self.name}/{self.target.text}/{self.exact}"
 
     @property
     def rules(self) -> RuleTable:
@@ -40,4 +42,4 @@ class CpuBackend:
         return {".ll": llvm_ir(key, self.target), ".s": assembly(key, self.target)}
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
-        return backend_passes(self.target)
+        return backend_passes(self.target, self.exact)

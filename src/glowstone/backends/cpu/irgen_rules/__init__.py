@@ -9,8 +9,9 @@ from glowstone.backends.cpu.operations import (
     DepthwiseConvolution,
     PackedMatMul,
     StemConvolution,
+    WinogradConvolution,
 )
-from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked
+from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked, WinogradConv
 from glowstone.backends.cpu.ops import PackedMatMul as PackedMatMulOperator
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
 from glowstone.irgen import RULES, Application, Generator, RuleTable
@@ -35,6 +36,8 @@ def _operation(operator: PackedConvolution, application: Application) -> Operati
     strides, dilations, kernel, epilogue = operator.strides, operator.dilations, operator.kernel, application.epilogue
     if isinstance(operator, BlockedConv):
         return BlockedConvolution(strides, dilations, operator.groups, operator.tile, epilogue)
+    if isinstance(operator, WinogradConv):
+        return WinogradConvolution(epilogue)
     if isinstance(operator, StemConv):
         return StemConvolution(strides, dilations, kernel, operator.inputs, operator.tile, epilogue)
     assert isinstance(operator, DepthwiseConv)

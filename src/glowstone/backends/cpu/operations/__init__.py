@@ -2,5 +2,6 @@
 
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution, DepthwiseConvolution, StemConvolution
 from glowstone.backends.cpu.operations.packed import PackedMatMul
+from glowstone.backends.cpu.operations.winograd import WinogradConvolution
 
-__all__ = ["BlockedConvolution", "DepthwiseConvolution", "PackedMatMul", "StemConvolution"]
+__all__ = ["BlockedConvolution", "DepthwiseConvolution", "PackedMatMul", "StemConvolution", "WinogradConvolution"]

@@ -22,7 +22,7 @@ from glowstone.scalar import Expression
 SPATIAL = 2
 
 
-class _BlockedAnchor(Operation):
+class BlockedAnchor(Operation):
     """What the three share: operands y, x, w, extras; the epilogue. Integers: pad top, pad left, output channels."""
 
     epilogue: Expression | None
@@ -51,7 +51,7 @@ class _BlockedAnchor(Operation):
 
 
 @operation
-class BlockedConvolution(_BlockedAnchor):
+class BlockedConvolution(BlockedAnchor):
     """Dense or grouped convolution, blocked to blocked.
 
     Operands: y [N, OB, OH, OW, b], x [N, IB, H, W, b], w [OB / tile, IB / groups, KH, KW, b (in), tile, b (out)]
@@ -88,7 +88,7 @@ class BlockedConvolution(_BlockedAnchor):
 
 
 @operation
-class DepthwiseConvolution(_BlockedAnchor):
+class DepthwiseConvolution(BlockedAnchor):
     """One filter per channel. Operands: y [N, B, OH, OW, b], x [N, B, H, W, b], w [B, KH, KW, b], extras."""
 
     strides: tuple[int, int]
@@ -113,7 +113,7 @@ class DepthwiseConvolution(_BlockedAnchor):
 
 
 @operation
-class StemConvolution(_BlockedAnchor):
+class StemConvolution(BlockedAnchor):
     """Few input channels in the plain layout, blocked output.
 
     Operands: y [N, OB, OH, OW, b], x [N, I, H, W], w [ceil(OB / tile), I, KH, KW, tile, b], extras.

@@ -3,5 +3,6 @@
 from glowstone.backends.cpu.ops.convolution import BlockedConv, DepthwiseConv, StemConv
 from glowstone.backends.cpu.ops.layout import FromBlocked, ToBlocked
 from glowstone.backends.cpu.ops.linear import PackedMatMul
+from glowstone.backends.cpu.ops.winograd import WinogradConv
 
-__all__ = ["BlockedConv", "DepthwiseConv", "FromBlocked", "PackedMatMul", "StemConv", "ToBlocked"]
+__all__ = ["BlockedConv", "DepthwiseConv", "FromBlocked", "PackedMatMul", "StemConv", "ToBlocked", "WinogradConv"]

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked
+from glowstone.backends.cpu.convolution_choice import prefers_winograd
+from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked, WinogradConv
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
+from glowstone.backends.cpu.product_tile import panel_width
 from glowstone.backends.cpu.register_tile import blocks_per_panel, grouped_blocks_per_panel
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.winograd_transforms import KERNEL
 from glowstone.graph import Builder, Graph, Node, Operator, Tensor, Value
 from glowstone.ops import Concat, Constant, Conv, Elementwise, Fused, Pooling, Reduction
 from glowstone.ops.constant import constant, constant_array
@@ -25,9 +28,10 @@ STEM_CHANNELS = 4
 
 @dataclass(frozen=True)
 class AssignLayouts:
-    """The pass for one target."""
+    """The pass for one target. `exact` rules out algorithms that sum other products than the specification's."""
 
     target: Target
+    exact: bool = False
 
     @property
     def __name__(self) -> str:
@@ -35,15 +39,16 @@ class AssignLayouts:
 
     def __call__(self, graph: Graph) -> bool:
         """Rewrite nodes to blocked forms, with conversions where layouts meet; returns whether anything changed."""
-        return _Assignment(graph, self.target).run()
+        return _Assignment(graph, self.target, self.exact).run()
 
 
 class _Assignment:
     """One run of the pass: which values have a blocked form."""
 
-    def __init__(self, graph: Graph, target: Target) -> None:
+    def __init__(self, graph: Graph, target: Target, exact: bool) -> None:
         self._graph = graph
         self._target = target
+        self._exact = exact
         self._block = target.channel_block
         self._blocked: dict[Value, Value] = {}
         self._plain: dict[Value, Value] = {}
@@ -161,7 +166,7 @@ class _Assignment:
             or (isinstance(node.operator, Conv) and len(node.operands) > 2)
         ):
             return None
-        form = packed_form(operator, weights.shape, self._target)
+        form = self._winograd_form(node, operator, weights.shape) or packed_form(operator, weights.shape, self._target)
         if form is None:
             return None
         extras = self._extras(node, 2)
@@ -174,6 +179,24 @@ class _Assignment:
         if isinstance(node.operator, Fused):
             whole = Fused(form, 2, node.operator.epilogue)
         return builder.emit(whole, source, packed, *extras)
+
+    def _winograd_form(self, node: Node, conv: Conv, weights: tuple[int, ...]) -> WinogradConv | None:
+        """The form with transformed weights, where the rule prefers it."""
+        outputs, inputs, *kernel = weights
+        plain = (tuple(kernel), conv.strides, conv.dilations, conv.groups) == ((KERNEL, KERNEL), (1, 1), (1, 1), 1)
+        if self._exact or not plain or inputs <= STEM_CHANNELS:
+            return None
+        images, _, height, width = node.result.shape
+        if not prefers_winograd(inputs, outputs, images, height, width, self._target):
+            return None
+        return WinogradConv(
+            pads=(conv.pads[0], conv.pads[1], conv.pads[2], conv.pads[3]),
+            padding=conv.padding,
+            channels=outputs,
+            block=self._block,
+            inputs=inputs,
+            panel=panel_width(self._target),
+        )
 
     def _plain_source(self, value: Value) -> Value:
         return self._plain_form(value) if value in self._blocked else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.ops import PackedMatMul
+from glowstone.backends.cpu.product_tile import panel_width
 from glowstone.backends.cpu.target import Target
 from glowstone.graph import Builder, Graph, Node, Operator
 from glowstone.ops import Fused, MatMul
@@ -45,8 +46,3 @@ class PackWeights:
             whole = Fused(form, 2, node.operator.epilogue)
         graph.replace(node.result, builder.emit(whole, a, constant(builder, form.pack(weights)), *extras))
         return True
-
-
-def panel_width(target: Target) -> int:
-    """Columns of one panel: two vector registers, or one wide block where registers are few."""
-    return 2 * target.float_lanes if target.vector_bytes >= 32 else target.channel_block

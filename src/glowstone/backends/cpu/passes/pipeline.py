@@ -12,11 +12,11 @@ from glowstone.backends.cpu.target import Target
 from glowstone.graph import Graph
 
 
-def backend_passes(target: Target) -> tuple[Callable[[Graph], bool], ...]:
-    """The passes for a target."""
+def backend_passes(target: Target, exact: bool) -> tuple[Callable[[Graph], bool], ...]:
+    """The passes for a target; `exact` for strict numerics."""
     return (
         fuse_elementwise,  # first: a diamond such as x * sigmoid(x) must be one node to become one epilogue
         fuse_epilogues,  # while anchors are still plain operators
-        AssignLayouts(target),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
+        AssignLayouts(target, exact),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
         PackWeights(target),  # last: packed weights say nothing to the passes above
     )

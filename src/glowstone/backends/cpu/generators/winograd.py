@@ -1,0 +1,243 @@
+"""Winograd convolution: transform a block of input tiles, 36 matrix products, transform the sums back and finish.
+
+Transformed inputs lie in scratch as [36, tiles, depth], sums as [36, tiles, channels of the unit].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.generators.block_epilogue import BlockEpilogue, Epilogue, PixelOffsets
+from glowstone.backends.cpu.generators.memory import InnerOperand
+from glowstone.backends.cpu.generators.product import LeftRows, Panel, ProductEmitter, Results
+from glowstone.backends.cpu.ir_types import F32, Value
+from glowstone.backends.cpu.kernel_family import InnerStride, KernelKey
+from glowstone.backends.cpu.operations.winograd import WinogradConvolution
+from glowstone.backends.cpu.product_tile import ProductTile, panel_width
+from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.winograd_transforms import INPUT_TRANSFORM, OUTPUT_TRANSFORM, POINTS, TILE
+from glowstone.types import ElementType
+
+Y, X, U = range(3)
+COLUMNS, TILES, BLOCK_TILES, BLOCKS, GROUP_PANELS, GROUPS = range(6)
+
+
+class WinogradGenerator:
+    """Emits one kernel."""
+
+    def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
+        operation = cast(WinogradConvolution, key.operation)
+        self._emitter = emitter
+        self._lanes = target.channel_block
+        self._panel = panel_width(target)
+        self._tile = ProductTile.of(target, self._panel)
+        self._epilogue = Epilogue(emitter, operation.epilogue, tuple(map(str, key.variant)), self._lanes)
+        self._patch = emitter.stack(F32, POINTS * POINTS * self._lanes)
+        self._half = emitter.stack(F32, POINTS * POINTS * self._lanes)
+        self._depth = emitter.extent(U, 2)
+
+    def emit(self) -> None:
+        """Units are (image, block of tiles, group of panels)."""
+        emitter = self._emitter
+        product = ProductEmitter(emitter, self._tile, None)
+        inputs = emitter.scratch
+        sums = emitter.offset(
+            inputs, emitter.mul(emitter.mul(POINTS * POINTS, emitter.derived(BLOCK_TILES)), self._depth)
+        )
+        with emitter.for_units() as units:
+            rest, group = emitter.divmod(units.index, emitter.derived(GROUPS))
+            image, block = emitter.divmod(rest, emitter.derived(BLOCKS))
+            first = emitter.mul(block, emitter.derived(BLOCK_TILES))
+            count = emitter.minimum(emitter.derived(BLOCK_TILES), emitter.sub(emitter.derived(TILES), first))
+            unit = _Unit(self._emitter, image, first, count, group, self._panel)
+            self._transform_inputs(unit, inputs)
+            self._multiply(product, unit, inputs, sums)
+            self._transform_sums(unit, sums)
+
+    # Inputs
+
+    def _transform_inputs(self, unit: _Unit, inputs: Value) -> None:
+        emitter = self._emitter
+        with emitter.for_range(0, emitter.extent(X, 1)) as blocks:
+            plane = emitter.strided(
+                emitter.pointer(X), F32, (unit.image, emitter.stride(X, 0)), (blocks.index, emitter.stride(X, 1))
+            )
+            with emitter.for_range(0, unit.count) as tiles:
+                source, pitch = self._tile_source(plane, unit.corner(tiles.index))
+                column = emitter.mul(blocks.index, self._lanes)
+                target = emitter.strided(inputs, F32, (tiles.index, self._depth), (column, 1))
+                self._transform_tile(source, pitch, target)
+
+    def _tile_source(self, plane: Value, corner: tuple[Value, Value]) -> tuple[Value, Value]:
+        """Address and row pitch of a 6 x 6 patch: in the input, or a copy with zeros where it leaves the input."""
+        emitter = self._emitter
+        top = emitter.sub(corner[0], emitter.integer(0))
+        left = emitter.sub(corner[1], emitter.integer(1))
+        height, width = emitter.extent(X, 2), emitter.extent(X, 3)
+        inside = emitter.both(
+            emitter.both(emitter.compare(top, ">=", 0), emitter.compare(emitter.add(top, POINTS), "<=", height)),
+            emitter.both(emitter.compare(left, ">=", 0), emitter.compare(emitter.add(left, POINTS), "<=", width)),
+        )
+        outside = emitter.builder.not_(inside)
+        with emitter.if_true(outside):
+            self._copy_patch(plane, top, left)
+        direct = emitter.strided(plane, F32, (top, emitter.stride(X, 2)), (left, emitter.stride(X, 3)))
+        source = emitter.select(inside, direct, self._patch)
+        pitch = emitter.select(inside, emitter.stride(X, 2), emitter.i64(POINTS * self._lanes))
+        return source, pitch
+
+    def _copy_patch(self, plane: Value, top: Value, left: Value) -> None:
+        emitter = self._emitter
+        with emitter.for_range(0, POINTS) as rows, emitter.for_range(0, POINTS) as columns:
+            row, column = emitter.add(top, rows.index), emitter.add(left, columns.index)
+            place = emitter.add(emitter.mul(rows.index, POINTS), columns.index)
+            target = emitter.offset(self._patch, emitter.mul(place, self._lanes))
+            inside = emitter.both(
+                emitter.builder.icmp_unsigned("<", row, emitter.extent(X, 2)),
+                emitter.builder.icmp_unsigned("<", column, emitter.extent(X, 3)),
+            )
+            emitter.store_floats(emitter.zeros(self._lanes), target)
+            with emitter.if_true(inside):
+                source = emitter.strided(plane, F32, (row, emitter.stride(X, 2)), (column, emitter.stride(X, 3)))
+                emitter.store_floats(emitter.load_floats(source, self._lanes), target)
+
+    def _transform_tile(self, source: Value, pitch: Value, target: Value) -> None:
+        """B^T d B: down the columns into a buffer, then along its rows into scratch, 36 vectors far apart."""
+        emitter, lanes = self._emitter, self._lanes
+        with emitter.for_range(0, POINTS) as columns:
+            place = emitter.mul(columns.index, lanes)
+            column = emitter.offset(source, place)
+            values = [emitter.load_floats(emitter.strided(column, F32, (row, pitch)), lanes) for row in range(POINTS)]
+            for row, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
+                emitter.store_floats(value, emitter.strided(self._half, F32, (row, POINTS * lanes), (place, 1)))
+        apart = emitter.mul(emitter.derived(BLOCK_TILES), self._depth)
+        with emitter.for_range(0, POINTS) as rows:
+            row_start = emitter.offset(self._half, emitter.mul(rows.index, POINTS * lanes))
+            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
+            first = emitter.mul(rows.index, POINTS)
+            for column_number, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
+                point = emitter.add(first, column_number)
+                emitter.store_floats(value, emitter.strided(target, F32, (point, apart)))
+
+    def _combined(self, matrix: Sequence[Sequence[int]], values: Sequence[Value]) -> list[Value]:
+        """The matrix times a column of vectors."""
+        return [self._combination(row, values) for row in matrix]
+
+    def _combination(self, factors: Sequence[int], values: Sequence[Value]) -> Value:
+        """A sum of vectors times small numbers, larger factors first."""
+        emitter, builder = self._emitter, self._emitter.builder
+        total: Value | None = None
+        for factor, value in sorted(zip(factors, values, strict=True), key=lambda term: -abs(term[0])):
+            if factor == 0:
+                continue
+            if total is None:
+                total = value if factor == 1 else builder.fmul(value, emitter.splat(emitter.f32(factor), self._lanes))
+            elif factor == 1:
+                total = builder.fadd(total, value)
+            elif factor == -1:
+                total = builder.fsub(total, value)
+            else:
+                total = emitter.multiply_add(value, emitter.splat(emitter.f32(factor), self._lanes), total)
+        assert total is not None
+        return total
+
+    # Products
+
+    def _multiply(self, product: ProductEmitter, unit: _Unit, inputs: Value, sums: Value) -> None:
+        """For every point and panel: [tiles, depth] times [depth, panel]."""
+        emitter, panel = self._emitter, self._panel
+        panels = emitter.extent(U, 1)
+        tiles = emitter.derived(BLOCK_TILES)
+        channels = unit.channels
+        with emitter.for_range(0, POINTS * POINTS) as points:
+            rows = emitter.offset(inputs, emitter.mul(points.index, emitter.mul(tiles, self._depth)))
+            point_sums = emitter.offset(sums, emitter.mul(points.index, emitter.mul(tiles, channels)))
+            with emitter.for_range(unit.first_panel, unit.end_panel(panels)) as loop:
+                number = emitter.add(emitter.mul(points.index, panels), loop.index)
+                weights = emitter.offset(emitter.pointer(U), emitter.mul(emitter.mul(number, self._depth), panel))
+                column = emitter.mul(emitter.sub(loop.index, unit.first_panel), panel)
+                place = InnerOperand(
+                    emitter, ElementType.F32, InnerStride.ONE, emitter.offset(point_sums, column), emitter.i64(1)
+                )
+                results = Results([place], [channels], emitter.i64(panel))
+                left = LeftRows(rows, self._depth, 1)
+                product.emit_rows(left, Panel(weights, panel), self._depth, results, unit.count)
+
+    # Sums
+
+    def _transform_sums(self, unit: _Unit, sums: Value) -> None:
+        emitter, lanes = self._emitter, self._lanes
+        blocks_per_panel = self._panel // lanes
+        first_block = emitter.mul(unit.first_panel, blocks_per_panel)
+        end_block = emitter.minimum(
+            emitter.mul(unit.end_panel(emitter.extent(U, 1)), blocks_per_panel), emitter.extent(Y, 1)
+        )
+        with emitter.for_range(first_block, end_block) as blocks:
+            epilogue = self._epilogue.block(blocks.index)
+            column = emitter.mul(emitter.sub(blocks.index, first_block), lanes)
+            with emitter.for_range(0, unit.count) as tiles:
+                source = emitter.strided(sums, F32, (tiles.index, unit.channels), (column, 1))
+                self._finish_tile(unit, source, unit.corner(tiles.index), epilogue)
+
+    def _finish_tile(self, unit: _Unit, source: Value, corner: tuple[Value, Value], epilogue: BlockEpilogue) -> None:
+        """A^T m A: down the columns into a buffer, then along its rows; pixels inside the output are stored."""
+        emitter, lanes = self._emitter, self._lanes
+        apart = emitter.mul(emitter.derived(BLOCK_TILES), unit.channels)
+        with emitter.for_range(0, POINTS) as columns:
+            values = [
+                emitter.load_floats(
+                    emitter.strided(source, F32, (emitter.add(columns.index, row * POINTS), apart)), lanes
+                )
+                for row in range(POINTS)
+            ]
+            place = emitter.mul(columns.index, lanes)
+            for row, value in enumerate(self._combined(OUTPUT_TRANSFORM, values)):
+                emitter.store_floats(value, emitter.strided(self._half, F32, (row, POINTS * lanes), (place, 1)))
+        height = emitter.minimum(TILE, emitter.sub(emitter.extent(Y, 2), corner[0]))
+        width = emitter.minimum(TILE, emitter.sub(emitter.extent(Y, 3), corner[1]))
+        with emitter.for_range(0, height) as rows:
+            row_start = emitter.offset(self._half, emitter.mul(rows.index, POINTS * lanes))
+            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
+            for number, value in enumerate(self._combined(OUTPUT_TRANSFORM, values)):
+                emitter.store_floats(value, emitter.offset(self._patch, number * lanes))
+            with emitter.for_range(0, width) as columns:
+                result = emitter.load_floats(emitter.offset(self._patch, emitter.mul(columns.index, lanes)), lanes)
+                pixel = (emitter.add(corner[0], rows.index), emitter.add(corner[1], columns.index))
+                epilogue.store(result, self._offsets(unit, pixel))
+
+    def _offsets(self, unit: _Unit, pixel: tuple[Value, Value]) -> PixelOffsets:
+        own = {operand: self._offset(operand, unit, pixel) for operand in self._epilogue.own_operands}
+        return PixelOffsets(self._offset(Y, unit, pixel), own)
+
+    def _offset(self, operand: int, unit: _Unit, pixel: tuple[Value, Value]) -> Value:
+        emitter = self._emitter
+        total = emitter.mul(unit.image, emitter.stride(operand, 0))
+        for axis, coordinate in enumerate(pixel, 2):
+            total = emitter.add(total, emitter.mul(coordinate, emitter.stride(operand, axis)))
+        return total
+
+
+class _Unit:
+    """One unit: an image, a block of its tiles, a group of panels."""
+
+    def __init__(self, emitter: Emitter, image: Value, first: Value, count: Value, group: Value, panel: int) -> None:
+        self._emitter = emitter
+        self.image = image
+        self.count = count
+        self.first_panel = emitter.mul(group, emitter.derived(GROUP_PANELS))
+        self.channels = emitter.mul(emitter.derived(GROUP_PANELS), panel)
+        """Row length of the sums."""
+        self._first = first
+
+    def end_panel(self, panels: Value) -> Value:
+        """The panel after the last of the group."""
+        emitter = self._emitter
+        return emitter.minimum(emitter.add(self.first_panel, emitter.derived(GROUP_PANELS)), panels)
+
+    def corner(self, tile: Value) -> tuple[Value, Value]:
+        """Output row and column of the first pixel of a tile of the block."""
+        emitter = self._emitter
+        row, column = emitter.divmod(emitter.add(self._first, tile), emitter.derived(COLUMNS))
+        return emitter.mul(row, TILE), emitter.mul(column, TILE)

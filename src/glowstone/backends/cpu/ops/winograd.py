@@ -1,0 +1,46 @@
+"""Three-by-three convolution with transformed weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from glowstone.backends.cpu.ops.convolution import PackedConvolution
+from glowstone.backends.cpu.winograd_transforms import KERNEL, POINTS, restore_weights, transform_weights
+from glowstone.graph import operator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@operator
+class WinogradConv(PackedConvolution):
+    """A 3 x 3 convolution of stride 1 by F(4 x 4, 3 x 3). w [36, panels, IB * b, panel], transformed."""
+
+    kernel: tuple[int, int] = (KERNEL, KERNEL)
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    padding: str = "explicit"
+    channels: int = 8
+    block: int = 8
+    inputs: int = 8
+    panel: int = 16
+
+    @property
+    def input_channels(self) -> int:
+        return self.inputs
+
+    def pack(self, w: Array) -> Array:
+        """Weights [channels, inputs, 3, 3], transformed, in panels of output channels."""
+        outputs, inputs = w.shape[:2]
+        depth, panels = -(-inputs // self.block) * self.block, -(-outputs // self.panel)
+        padded = np.zeros((POINTS * POINTS, depth, panels * self.panel), w.dtype)
+        padded[:, :inputs, :outputs] = transform_weights(w)
+        split = padded.reshape(POINTS * POINTS, depth, panels, self.panel)
+        return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
+
+    def unpack(self, w: Array) -> Array:
+        points, _, depth, _ = w.shape
+        plain = w.transpose(0, 2, 1, 3).reshape(points, depth, -1)
+        return restore_weights(plain)[: self.channels, : self.inputs].astype(w.dtype)

@@ -1,0 +1,104 @@
+"""Winograd convolution against its own interpretation and against a direct sum in float64."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import glowstone
+from glowstone.backends.cpu.convolution_choice import prefers_winograd
+from glowstone.backends.cpu.ops import WinogradConv
+from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.winograd_transforms import convolve_tiles, restore_weights, transform_weights
+from glowstone.lir.operations.convolution import convolve
+
+WORST_ERROR = 3e-5
+
+
+def convolution_model(inputs: int, outputs: int, height: int, width: int, pads: list[int], seed: int) -> bytes:
+    """Convolution, bias, residual where shapes allow, and ReLU."""
+    random = np.random.default_rng(seed)
+    w = (random.standard_normal((outputs, inputs, 3, 3)) / np.sqrt(9 * inputs)).astype(np.float32)
+    bias = random.standard_normal(outputs).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], pads=pads)]
+    if inputs == outputs and pads == [1] * 4:
+        nodes.append(helper.make_node("Add", ["c", "x"], ["a"]))
+    nodes.append(helper.make_node("Relu", [nodes[-1].output[0]], ["y"]))
+    graph = helper.make_graph(
+        nodes,
+        "convolution",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", inputs, height, width])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w"), numpy_helper.from_array(bias, "b")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return model.SerializeToString()
+
+
+def operations_of(model: glowstone.Model) -> set[str]:
+    return {instruction["operation"] for instruction in model.report()["instructions"]}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "size", "pads"),
+    [
+        (64, 64, (56, 56), [1, 1, 1, 1]),
+        (40, 72, (23, 19), [1, 1, 1, 1]),
+        (33, 65, (30, 31), [0, 1, 2, 0]),
+        (128, 128, (14, 14), [1, 1, 1, 1]),
+    ],
+)
+@pytest.mark.parametrize("batch", [1, 2])
+def test_compiled_convolutions(inputs, outputs, size, pads, batch):
+    serialized = convolution_model(inputs, outputs, *size, pads, seed=inputs)
+    x = np.random.default_rng(batch).standard_normal((batch, inputs, *size)).astype(np.float32)
+    model = glowstone.compile(serialized, shapes={"x": x.shape}, options={"check": True})
+    assert "WinogradConvolution" in operations_of(model)
+    (expected,) = onnxruntime.InferenceSession(serialized, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+    found = model(x)
+    assert np.abs(found - expected).max() <= WORST_ERROR * np.abs(expected).max()
+    doubled = model(np.concatenate([x, x]))
+    assert np.abs(doubled[batch:] - expected).max() <= WORST_ERROR * np.abs(expected).max()
+
+
+def test_strict_numerics_never_use_it():
+    serialized = convolution_model(64, 64, 56, 56, [1] * 4, seed=0)
+    model = glowstone.compile(serialized, numerics="strict", shapes={"x": (1, 64, 56, 56)})
+    assert "WinogradConvolution" not in operations_of(model)
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 4), (5, 7), (13, 8)])
+@pytest.mark.parametrize("pads", [(0, 0), (1, 1), (2, 0)])
+def test_tiles_give_the_sums_of_the_definition(height, width, pads):
+    random = np.random.default_rng(height)
+    x = random.standard_normal((2, 3, height + 1, width + 2))
+    w = random.standard_normal((5, 3, 3, 3))
+    expected = convolve(x, w, (height, width), (1, 1), (1, 1), pads, 1)
+    found = convolve_tiles(x, transform_weights(w), height, width, *pads)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * 100)
+
+
+def test_transformed_weights_are_restored():
+    w = np.random.default_rng(0).standard_normal((4, 3, 3, 3))
+    np.testing.assert_allclose(restore_weights(transform_weights(w)), w, atol=1e-12)
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (16, 40)])
+def test_packing_is_undone(inputs, outputs):
+    w = np.random.default_rng(1).standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
+    operator = WinogradConv(channels=outputs, inputs=inputs, block=8, panel=16)
+    np.testing.assert_allclose(operator.unpack(operator.pack(w)), w, atol=1e-6)
+
+
+def test_the_rule_wants_large_layers():
+    target = Target.host()
+    sides = [7, 14, 56]
+    preferred = [prefers_winograd(512, 512, 1, side, side, target) for side in sides]
+    assert preferred == sorted(preferred)
+    assert preferred[-1]
+    assert not any(prefers_winograd(4, 4, 1, side, side, target) for side in sides)
+    assert [pair for pair in itertools.pairwise(preferred) if pair[0] and not pair[1]] == []
