@@ -67,6 +67,31 @@ def erfc_logarithm(t: Decimal) -> Decimal:
     return -(1 - error_function(t)).ln() / t
 
 
+def alternating_series(first: Decimal, z: Decimal, divisor: Callable[[int], Decimal]) -> Decimal:
+    """first - first z / d(1) + first z^2 / (d(1) d(2)) - ..."""
+    total, term, number = Decimal(0), first, 0
+    while abs(term) > TINY:
+        total += term
+        number += 1
+        term *= -z / divisor(number)
+    return total
+
+
+def sine_tail(z: Decimal) -> Decimal:
+    """(sin r - r) / r^3 with r^2 = z."""
+    return alternating_series(Decimal(-1) / 6, z, lambda n: Decimal((2 * n + 2) * (2 * n + 3)))
+
+
+def cosine_tail(z: Decimal) -> Decimal:
+    """(cos r - 1 + r^2 / 2) / r^4 with r^2 = z."""
+    return alternating_series(Decimal(1) / 24, z, lambda n: Decimal((2 * n + 3) * (2 * n + 4)))
+
+
+def arctangent_tail(z: Decimal) -> Decimal:
+    """(atan t - t) / t^3 with t^2 = z."""
+    return alternating_series(Decimal(-1) / 3, z, lambda n: Decimal(2 * n + 3) / (2 * n + 1))
+
+
 def interpolate(fit: Fit) -> list[Decimal]:
     """Coefficients, lowest first, by Newton's divided differences."""
     count = fit.degree + 1
@@ -110,6 +135,9 @@ def fits() -> list[Fit]:
         Fit("logarithm: LOG_F32", log1p_tail, 1 / root - 1, root - 1, 8),
         Fit("logarithm: LOG_F64", log_ratio_tail, near_zero, s_squared, 7),
         Fit("logarithm: LOG_TAIL_F64", log_ratio_second_tail, near_zero, s_squared, 7),
+        Fit("trigonometric: SINE", sine_tail, near_zero, (Decimal(PI) / 4) ** 2, 6),
+        Fit("trigonometric: COSINE", cosine_tail, near_zero, (Decimal(PI) / 4) ** 2, 6),
+        Fit("inverse_trigonometric: ARCTANGENT", arctangent_tail, near_zero, (root - 1) ** 2, 11),
         Fit("saturating: ERF f32", erfc_logarithm, near_zero, Decimal("3.93"), 10),
         Fit("saturating: ERF f64", erfc_logarithm, near_zero, Decimal(6), 32),
     ]

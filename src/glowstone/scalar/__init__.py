@@ -2,6 +2,7 @@
 
 from glowstone.scalar.evaluate import convert, evaluate
 from glowstone.scalar.expression import (
+    CONVERSIONS,
     FUNCTIONS,
     Apply,
     Expression,
@@ -10,12 +11,14 @@ from glowstone.scalar.expression import (
     apply,
     cast,
     inputs_of,
+    reinterpret,
     substitute,
     walk,
 )
 from glowstone.scalar.parser import parse_expression
 
 __all__ = [
+    "CONVERSIONS",
     "FUNCTIONS",
     "Apply",
     "Expression",
@@ -27,6 +30,7 @@ __all__ = [
     "evaluate",
     "inputs_of",
     "parse_expression",
+    "reinterpret",
     "substitute",
     "walk",
 ]

@@ -62,6 +62,28 @@ def _to_bf16(x: Array) -> Array:
     return odd.astype(bfloat16())
 
 
+def _reinterpret(x: Array, element: ElementType) -> Array:
+    bits = np.asarray(x, order="C").view(f"u{element.size}")
+    return bits != 0 if element is ElementType.BOOL else bits.view(element.dtype)
+
+
+def _shift_left(x: Array, y: Array) -> Array:
+    valid, count = _shift_count(x, y)
+    return np.where(valid, np.left_shift(x, count), np.zeros((), x.dtype))
+
+
+def _shift_right(x: Array, y: Array) -> Array:
+    valid, count = _shift_count(x, y)
+    only_sign = np.where(x < 0, np.full((), -1).astype(x.dtype), np.zeros((), x.dtype))
+    return np.where(valid, np.right_shift(x, count), only_sign)
+
+
+def _shift_count(x: Array, y: Array) -> tuple[Array, Array]:
+    """(y is the number of a bit, y or else 0)."""
+    valid = (y >= 0) & (y < 8 * x.dtype.itemsize)
+    return valid, np.where(valid, y, np.zeros((), y.dtype))
+
+
 _EVALUATE: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -77,6 +99,22 @@ _EVALUATE: dict[str, Callable[..., Any]] = {
     "log": _in_float64(np.log),
     "tanh": _in_float64(np.tanh),
     "erf": _in_float64(_erf),
+    "expm1": _in_float64(np.expm1),
+    "log1p": _in_float64(np.log1p),
+    "sin": _in_float64(np.sin),
+    "cos": _in_float64(np.cos),
+    "tan": _in_float64(np.tan),
+    "asin": _in_float64(np.arcsin),
+    "acos": _in_float64(np.arccos),
+    "atan": _in_float64(np.arctan),
+    "sinh": _in_float64(np.sinh),
+    "cosh": _in_float64(np.cosh),
+    "asinh": _in_float64(np.arcsinh),
+    "acosh": _in_float64(np.arccosh),
+    "atanh": _in_float64(np.arctanh),
+    "rem": np.fmod,
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
     "floor": np.floor,
     "ceil": np.ceil,
     "round": np.rint,
@@ -107,6 +145,8 @@ def evaluate(expression: Expression, arrays: Sequence[Array]) -> Array:
                 arguments = [values[id(argument)] for argument in node.arguments]
                 if node.function == "cast":
                     values[id(node)] = convert(arguments[0], node.element)
+                elif node.function == "reinterpret":
+                    values[id(node)] = _reinterpret(arguments[0], node.element)
                 else:
                     values[id(node)] = np.asarray(_EVALUATE[node.function](*arguments), dtype=node.element.dtype)
     return values[id(expression)]

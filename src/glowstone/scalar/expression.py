@@ -73,7 +73,7 @@ class Apply(Expression):
         return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def __str__(self) -> str:
-        suffix = f":{self.element}" if self.function == "cast" else ""
+        suffix = f":{self.element}" if self.function in CONVERSIONS else ""
         return f"{self.function}({', '.join(map(str, self.arguments))}){suffix}"
 
 
@@ -103,6 +103,20 @@ def _choice(elements: Sequence[ElementType]) -> ElementType:
     return _same(elements[1:])
 
 
+_TRIGONOMETRIC = {
+    "sin": "sine",
+    "cos": "cosine",
+    "tan": "tangent",
+    "asin": "arcsine; NaN outside [-1, 1]",
+    "acos": "arccosine; NaN outside [-1, 1]",
+    "atan": "arctangent",
+    "sinh": "hyperbolic sine",
+    "cosh": "hyperbolic cosine",
+    "asinh": "inverse hyperbolic sine",
+    "acosh": "inverse hyperbolic cosine; NaN below 1",
+    "atanh": "inverse hyperbolic tangent; NaN outside [-1, 1]",
+}
+
 FUNCTIONS: dict[str, Function] = {
     "add": Function(2, _same, "x + y; integers wrap"),
     "sub": Function(2, _same, "x - y; integers wrap"),
@@ -111,6 +125,9 @@ FUNCTIONS: dict[str, Function] = {
     "pow": Function(2, _same, "x to the power y"),
     "min": Function(2, _same, "the smaller; NaN if either is NaN"),
     "max": Function(2, _same, "the larger; NaN if either is NaN"),
+    "rem": Function(2, _same, "x - trunc(x / y) y, exactly; of integers 0 where y is 0"),
+    "shift_left": Function(2, _same, "x 2^y, bits lost at the top; 0 where y is not a number of a bit"),
+    "shift_right": Function(2, _same, "floor(x / 2^y); only the sign is left where y is not a number of a bit"),
     "neg": Function(1, _same, "-x"),
     "abs": Function(1, _same, "magnitude"),
     "sqrt": Function(1, _same, "square root"),
@@ -118,6 +135,9 @@ FUNCTIONS: dict[str, Function] = {
     "log": Function(1, _same, "natural logarithm"),
     "tanh": Function(1, _same, "hyperbolic tangent"),
     "erf": Function(1, _same, "error function"),
+    "expm1": Function(1, _same, "e to the power x, less 1, accurate near 0"),
+    "log1p": Function(1, _same, "natural logarithm of 1 + x, accurate near 0"),
+    **{name: Function(1, _same, doc) for name, doc in _TRIGONOMETRIC.items()},
     "floor": Function(1, _same, "largest integer not above"),
     "ceil": Function(1, _same, "smallest integer not below"),
     "round": Function(1, _same, "nearest integer, halves to even"),
@@ -130,11 +150,14 @@ FUNCTIONS: dict[str, Function] = {
     "not": Function(1, _same, "negation; bitwise on integers"),
     "select": Function(3, _choice, "y where x, else z"),
     "cast": Function(1, _same, "conversion; floats to integers truncate, NaN gives 0, out of range saturates"),
+    "reinterpret": Function(1, _same, "the same bits as another type; a bool is 0 or 1, a NaN of 16 bits any NaN"),
 }
+CONVERSIONS = ("cast", "reinterpret")
+"""Functions whose result type is written behind them."""
 
 
 def apply(function: str, *arguments: Expression) -> Expression:
-    """The checked constructor of `Apply` for all functions but cast.
+    """The checked constructor of `Apply` for all functions but conversions.
 
     Raises:
         TypeError: the number or the element types of the arguments do not fit the function.
@@ -148,6 +171,17 @@ def apply(function: str, *arguments: Expression) -> Expression:
 def cast(argument: Expression, element: ElementType) -> Expression:
     """Conversion to another element type; the argument itself where it has that type already."""
     return argument if argument.element is element else Apply(element, "cast", (argument,))
+
+
+def reinterpret(argument: Expression, element: ElementType) -> Expression:
+    """The same bits as another element type.
+
+    Raises:
+        TypeError: that has another size.
+    """
+    if argument.element.size != element.size:
+        raise TypeError(f"{argument.element} and {element} differ in size")
+    return argument if argument.element is element else Apply(element, "reinterpret", (argument,))
 
 
 def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expression:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from glowstone.scalar.expression import Expression, Input, Literal, apply, cast
+from glowstone.scalar.expression import CONVERSIONS, Expression, Input, Literal, apply, cast, reinterpret
 from glowstone.types import ElementType
 
 _TOKEN = re.compile(r"\s*(?:(x\d+:\w+)|([-\w.+]+:\w+)|(\w+)\(|(\)(?::\w+)?)|(,))")
@@ -35,11 +35,17 @@ def parse_expression(text: str) -> Expression:
             name, arguments = open_calls.pop()
             if not open_calls:
                 raise ValueError(f"scalar expression, column {position}: unbalanced parenthesis")
-            closed = cast(arguments[0], ElementType(close[2:])) if name == "cast" else apply(name, *arguments)
-            open_calls[-1][1].append(closed)
+            open_calls[-1][1].append(_closed(name, arguments, close[2:]))
     if len(open_calls) != 1 or len(open_calls[0][1]) != 1:
         raise ValueError(f"not one complete scalar expression: {text!r}")
     return open_calls[0][1][0]
+
+
+def _closed(name: str, arguments: list[Expression], element: str) -> Expression:
+    if name not in CONVERSIONS:
+        return apply(name, *arguments)
+    convert = cast if name == "cast" else reinterpret
+    return convert(arguments[0], ElementType(element))
 
 
 def _literal(text: str) -> Literal:

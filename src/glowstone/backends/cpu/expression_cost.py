@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from glowstone.scalar import Apply, Expression, walk
 
-_OPERATIONS = {"exp": 16, "log": 20, "tanh": 24, "erf": 30, "pow": 120, "div": 6, "sqrt": 6}
+_OPERATIONS = {"exp": 16, "log": 20, "tanh": 24, "erf": 30, "pow": 120, "div": 6, "sqrt": 6} | {
+    "expm1": 30,
+    "log1p": 40,
+    "rem": 60,
+    **dict.fromkeys(("sin", "cos", "tan", "asin", "acos", "atan"), 80),
+    **dict.fromkeys(("sinh", "cosh", "asinh", "acosh", "atanh"), 120),
+}
 FLOPS_PER_OPERATION = 2
 
 

@@ -6,17 +6,30 @@ In: an expression and the register values of its inputs. Out: the register value
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from glowstone.backends.cpu.ir_types import I1, Value, lanes_of, suffix
-from glowstone.backends.cpu.math.casts import HALVES, emit_cast, float_builder, register_type
-from glowstone.backends.cpu.math.exponential import emit_exp
+from glowstone.backends.cpu.ir_types import I1, Value, lanes_of, suffix, vector
+from glowstone.backends.cpu.math.casts import (
+    HALVES,
+    emit_cast,
+    emit_from_storage,
+    emit_to_storage,
+    float_builder,
+    register_type,
+    storage_type,
+)
+from glowstone.backends.cpu.math.exponential import emit_exp, emit_expm1
 from glowstone.backends.cpu.math.half import emit_round_to_half
-from glowstone.backends.cpu.math.integers import emit_divide, emit_integer_power
-from glowstone.backends.cpu.math.logarithm import emit_log
+from glowstone.backends.cpu.math.hyperbolic import emit_acosh, emit_asinh, emit_atanh, emit_cosh, emit_sinh
+from glowstone.backends.cpu.math.integers import emit_divide, emit_integer_power, emit_modulus, emit_shift
+from glowstone.backends.cpu.math.inverse_trigonometric import emit_acos, emit_asin, emit_atan
+from glowstone.backends.cpu.math.logarithm import emit_log, emit_log1p
 from glowstone.backends.cpu.math.power import emit_constant_power, emit_pow
+from glowstone.backends.cpu.math.remainder import emit_remainder
 from glowstone.backends.cpu.math.saturating import emit_erf, emit_tanh
+from glowstone.backends.cpu.math.trigonometric import emit_cos, emit_sin, emit_tan
 from glowstone.backends.cpu.math.vector_builder import VectorBuilder, call_intrinsic, splat
 from glowstone.errors import UnsupportedError
 from glowstone.scalar import Apply, Expression, Input, Literal, walk
@@ -25,19 +38,45 @@ from glowstone.types import ElementType
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
 
+
+def _emit_in_float64(function: Callable[[VectorBuilder, Value], Value], math: VectorBuilder, x: Value) -> Value:
+    if math.element is ElementType.F64:
+        return function(math, x)
+    wide = math.with_element(ElementType.F64)
+    return wide.ir.fptrunc(function(wide, wide.ir.fpext(x, wide.type)), math.type)
+
+
 _BINARY_FLOAT: dict[str, Callable[[VectorBuilder, Value, Value], Value]] = {
     "add": lambda math, x, y: math.ir.fadd(x, y),
     "sub": lambda math, x, y: math.ir.fsub(x, y),
     "mul": lambda math, x, y: math.ir.fmul(x, y),
     "div": lambda math, x, y: math.ir.fdiv(x, y),
     "pow": emit_pow,
+    "rem": emit_remainder,
 }
+_IN_FLOAT64: dict[str, Callable[[VectorBuilder, Value], Value]] = {
+    "sin": emit_sin,
+    "cos": emit_cos,
+    "tan": emit_tan,
+    "asin": emit_asin,
+    "acos": emit_acos,
+    "atan": emit_atan,
+    "sinh": emit_sinh,
+    "cosh": emit_cosh,
+    "asinh": emit_asinh,
+    "acosh": emit_acosh,
+    "atanh": emit_atanh,
+}
+"""Functions that have code for float64 only: smaller floats are widened."""
 _ROUNDING_UNARY_FLOAT: dict[str, Callable[[VectorBuilder, Value], Value]] = {
     "sqrt": lambda math, x: math.unary("sqrt", x),
     "exp": emit_exp,
     "log": emit_log,
     "tanh": emit_tanh,
     "erf": emit_erf,
+    "expm1": emit_expm1,
+    "log1p": emit_log1p,
+    **{name: functools.partial(_emit_in_float64, function) for name, function in _IN_FLOAT64.items()},
 }
 _EXACT_UNARY_FLOAT: dict[str, Callable[[VectorBuilder, Value], Value]] = {
     "neg": lambda math, x: math.ir.fneg(x),
@@ -100,6 +139,8 @@ def _emit_function(emitter: Emitter, node: Apply, arguments: Sequence[Value], la
     element = node.arguments[0].element
     if node.function == "cast":
         return emit_cast(emitter, arguments[0], element, node.element, lanes)
+    if node.function == "reinterpret":
+        return _emit_reinterpret(emitter, arguments[0], element, node.element, lanes)
     if node.function == "select":
         return emitter.builder.select(*arguments)
     if element is ElementType.BOOL:
@@ -107,6 +148,13 @@ def _emit_function(emitter: Emitter, node: Apply, arguments: Sequence[Value], la
     if element.is_float:
         return _emit_float(emitter, node, arguments, lanes)
     return _emit_integer(emitter, node.function, element, arguments, lanes)
+
+
+def _emit_reinterpret(emitter: Emitter, x: Value, source: ElementType, target: ElementType, lanes: int) -> Value:
+    """By way of the form in memory, where the bits are the value's own."""
+    stored = emit_to_storage(emitter, x, source, lanes)
+    bits = emitter.builder.bitcast(stored, vector(storage_type(target), lanes))
+    return emit_from_storage(emitter, bits, target, lanes)
 
 
 def _emit_float(emitter: Emitter, node: Apply, arguments: Sequence[Value], lanes: int) -> Value:
@@ -188,6 +236,10 @@ def _emit_integer(
         return emit_divide(emitter, arguments[0], arguments[1], element.is_signed)
     if function == "pow":
         return emit_integer_power(emitter, arguments[0], arguments[1], element.is_signed)
+    if function == "rem":
+        return emit_modulus(emitter, arguments[0], arguments[1], element.is_signed)
+    if function in ("shift_left", "shift_right"):
+        return emit_shift(emitter, function, arguments[0], arguments[1], element.is_signed)
     return _emit_through_f64(emitter, function, element, arguments[0], lanes)
 
 

@@ -25,7 +25,7 @@ from glowstone.lir import (
     Reduce,
     Softmax,
 )
-from glowstone.scalar import FUNCTIONS, Input, apply, cast, parse_expression
+from glowstone.scalar import CONVERSIONS, FUNCTIONS, Input, apply, cast, parse_expression, reinterpret
 from glowstone.types import ElementType
 
 TARGETS = [
@@ -36,6 +36,7 @@ TARGETS = [
 ]
 SYMBOL_TABLE = 2
 UNDEFINED = 0
+ON_BITS = ("and", "or", "xor", "not", "shift_left", "shift_right")
 BIAS = parse_expression("max(add(x0:f32, x1:f32), 0.0:f32)")
 
 
@@ -66,8 +67,9 @@ def elementwise(element: ElementType) -> Instruction:
     """Every function that the element type has, and a cast to every other type, in one kernel."""
     inputs = [Input(element, 0), Input(element, 1)]
     expressions = [cast(inputs[0], other) for other in ElementType]
+    expressions += [reinterpret(inputs[0], other) for other in ElementType if other.size == element.size]
     for name, function in FUNCTIONS.items():
-        if name in ("cast", "select") or (name in ("and", "or", "xor", "not") and element.is_float):
+        if name in (*CONVERSIONS, "select") or (name in ON_BITS and element.is_float):
             continue
         expressions.append(apply(name, *inputs[: function.arity]))
     outputs = [view(3, 40, element=expression.element) for expression in expressions]

@@ -59,7 +59,26 @@ def every_exponent_f64():
     return np.concatenate([bits.view(np.float64), *ranges, np.array(SPECIAL)])
 
 
-FUNCTIONS = {"exp": np.exp, "log": np.log, "tanh": np.tanh, "sqrt": np.sqrt, "erf": special.erf}
+FUNCTIONS = {
+    "exp": np.exp,
+    "log": np.log,
+    "tanh": np.tanh,
+    "sqrt": np.sqrt,
+    "erf": special.erf,
+    "expm1": np.expm1,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -12,6 +12,7 @@ from glowstone.backends.cpu.ir_types import Value
 from glowstone.backends.cpu.math.vector_builder import VectorBuilder
 from glowstone.types import ElementType
 
+EXPM1_IS_MINUS_ONE = 80.0
 LOG2_E = 1.4426950408889634
 SPARE_EXPONENT = {ElementType.F32: 64, ElementType.F64: 512}
 """How far 2^n is shifted toward 1 so that it is a normal number for every result."""
@@ -103,6 +104,18 @@ def emit_expm1_not_positive(math: VectorBuilder, x: Value) -> Value:
     exponent = math.ir.shl(math.to_bits(shifted), math.integer(math.format.mantissa_bits))
     scale = math.from_bits(math.ir.add(exponent, math.integer(_exponent_bits(math, 0))))
     return math.fma(scale, power, math.ir.fsub(scale, math.constant(1.0)))
+
+
+def emit_expm1(math: VectorBuilder, x: Value) -> Value:
+    """e^x - 1: -m / (1 + m) with m = e^-x - 1 for x in (0, 1], where e^x would lose the difference."""
+    one, zero = math.constant(1.0), math.constant(0.0)
+    above_zero, above_one = math.less(zero, x), math.less(one, x)
+    distance = math.at_most(math.unary("fabs", x), EXPM1_IS_MINUS_ONE)
+    below = emit_expm1_not_positive(math, math.ir.fneg(distance))
+    small = math.ir.fdiv(math.ir.fneg(below), math.ir.fadd(below, one))
+    large = math.ir.fsub(emit_exp(math, x), one)
+    result = math.select(above_one, large, math.select(above_zero, small, below))
+    return math.select(math.equal(x, zero), x, result)
 
 
 def _reduced(math: VectorBuilder, x: Value) -> tuple[Value, Value]:

@@ -25,6 +25,25 @@ def emit_divide(emitter: Emitter, x: Value, y: Value, signed: bool) -> Value:
     return builder.select(by_zero, zero, quotient)
 
 
+def emit_modulus(emitter: Emitter, x: Value, y: Value, signed: bool) -> Value:
+    """What the quotient toward zero leaves; 0 where y is 0."""
+    builder = emitter.builder
+    rest = builder.sub(x, builder.mul(emit_divide(emitter, x, y, signed), y))
+    return builder.select(builder.icmp_signed("==", y, _like(x, 0)), _like(x, 0), rest)
+
+
+def emit_shift(emitter: Emitter, function: str, x: Value, y: Value, signed: bool) -> Value:
+    """`shift_left` or `shift_right` by any count; one that is not the number of a bit leaves the sign or nothing."""
+    builder = emitter.builder
+    last = _like(x, scalar_of(x.type).width - 1)
+    is_valid = builder.icmp_unsigned("<=", y, last)
+    if function == "shift_right" and signed:
+        return builder.ashr(x, builder.select(is_valid, y, last))
+    shift = builder.shl if function == "shift_left" else builder.lshr
+    zero = _like(x, 0)
+    return builder.select(is_valid, shift(x, builder.select(is_valid, y, zero)), zero)
+
+
 def emit_integer_power(emitter: Emitter, x: Value, y: Value, signed: bool) -> Value:
     """x^y by repeated squaring, wrapping; a negative power is 0 unless x is 1 or -1."""
     builder = emitter.builder

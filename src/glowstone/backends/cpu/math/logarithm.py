@@ -12,6 +12,7 @@ from glowstone.backends.cpu.math.double_word import (
     DoubleWord,
     add_float,
     add_words,
+    exact_sum,
     multiply_float,
     multiply_words,
     quick_sum,
@@ -71,6 +72,15 @@ def emit_log(math: VectorBuilder, x: Value) -> Value:
     result = math.select(math.less(x, math.constant(numbers.inf)), result, x)
     at_pole = math.select(math.equal(x, math.constant(0.0)), math.constant(-numbers.inf), math.constant(numbers.nan))
     return math.select(math.ir.fcmp_ordered("<=", x, math.constant(0.0)), at_pole, result)
+
+
+def emit_log1p(math: VectorBuilder, x: Value) -> Value:
+    """log(1 + x), from the exact sum: log(s + e) is log(s) + e / s."""
+    total = exact_sum(math, math.constant(1.0), x)
+    result = math.ir.fadd(emit_log(math, total.high), math.ir.fdiv(total.low, total.high))
+    is_plain = math.ir.and_(math.less(math.constant(-1.0), x), math.less(x, math.constant(numbers.inf)))
+    result = math.select(is_plain, result, emit_log(math, total.high))
+    return math.select(math.equal(x, math.constant(0.0)), x, result)
 
 
 def _split(math: VectorBuilder, x: Value) -> tuple[Value, Value]:
