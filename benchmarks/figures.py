@@ -121,10 +121,13 @@ def planned_memory(bench: Bench) -> Iterator[Figure]:
 
 
 def new_shapes(bench: Bench) -> Iterator[Figure]:
-    shapes = [f"1x3x48x{width}" for width in (320, 160, 500, 64, 200, 328, 96, 640, 250, 411)]
+    widths = (320, 160, 500, 64, 200, 328, 96, 640, 250, 411, 36, 72, 144, 288, 576, 100, 300, 33, 77, 480)
+    shapes = [f"{batch}x3x48x{width}" for batch in (1, 3) for width in widths]
     model = bench.models.path("recognizer")
     found = run_probe("probe.py", "shapes", model, "x", *shapes, environment=bench.environment)
     yield Figure("recognizer: a new shape", 60, statistics.median(found["specialize_s"]) * 1e3, "ms")
+    yield Figure(f"recognizer: templates for {len(shapes)} shapes", 3, found["templates"])
+    yield Figure("recognizer: kernels compiled after the tenth new shape", 0, found["late_kernels"])
 
 
 def call_overhead(bench: Bench) -> Iterator[Figure]:

@@ -2,7 +2,7 @@
 
 Usage: python benchmarks/probe.py compile MODEL INPUTS.npz      seconds of compile and of the first ten runs
        python benchmarks/probe.py memory MODEL INPUTS.npz       the memory plan
-       python benchmarks/probe.py shapes MODEL NAME SHAPE ...   seconds of the first run of each new shape (1x3x48x320)
+       python benchmarks/probe.py shapes MODEL NAME SHAPE ...   what each new shape (1x3x48x320) takes
        python benchmarks/probe.py overhead MODEL INPUTS.npz     seconds of a call through bind and through run
 """
 
@@ -21,6 +21,7 @@ import glowstone
 
 _CALLS = 2000
 _REPETITIONS = 30
+_SETTLED = 9  # of the new shapes; after the tenth no kernel may be compiled
 
 
 def load(file: str) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def measure_shapes(model: str, name: str, *shapes: str) -> dict[str, Any]:
     compiled = glowstone.compile(model, shapes={name: parsed[0]}, threads=1)
     generator = np.random.default_rng(0)
     compiled.run({name: generator.standard_normal(parsed[0], dtype=np.float32)})
-    extra = []
+    extra, kernels = [], []
     for shape in parsed[1:]:
         array = generator.standard_normal(shape, dtype=np.float32)
         begin = time.perf_counter()
@@ -67,7 +68,10 @@ def measure_shapes(model: str, name: str, *shapes: str) -> dict[str, Any]:
         begin = time.perf_counter()
         compiled.run({name: array})
         extra.append(first - (time.perf_counter() - begin))
-    return {"specialize_s": extra}
+        kernels.append(compiled.report()["counters"]["kernels_compiled"])
+    counters = compiled.report()["counters"]
+    late = kernels[-1] - kernels[_SETTLED]
+    return {"specialize_s": extra, "templates": counters["templates"], "late_kernels": late}
 
 
 def measure_overhead(model: str, inputs_file: str) -> dict[str, Any]:
