@@ -55,6 +55,20 @@ class Model:
         """How many threads a run uses at most."""
         return self._threads
 
+    @property
+    def engine(self) -> Engine:
+        """Templates, plans and kernels: what tools look into."""
+        return self._engine
+
+    @property
+    def code(self) -> NativeCode:
+        """The native run loop."""
+        return self._code
+
+    def specialized(self, inputs: Mapping[str, Array]) -> tuple[Model, Mapping[str, Array]]:
+        """The model that runs these inputs, and those that it takes: other ones where values decide shapes."""
+        return self, inputs
+
     def run(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
         """Run once.
 

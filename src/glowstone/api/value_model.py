@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.api.engine import Signature
+from glowstone.api.engine import Engine, Signature
 from glowstone.api.model import Array, BoundCall, Model, TensorInfo
 from glowstone.errors import InputError
 from glowstone.runtime.fork import ForkSafeLock
+from glowstone.runtime.native import NativeCode
 
 MOST_VARIANTS = 16
 """Compilations kept; the least recently used go."""
@@ -35,6 +36,24 @@ class ValueModel(Model):
         self._threads = threads
         self._variants: OrderedDict[tuple[tuple[str, tuple[int, ...], bytes], ...], Model] = OrderedDict()
         self._lock = ForkSafeLock()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the variant used last.
+
+        Raises:
+            InputError: nothing was run yet.
+        """
+        return self._latest().engine
+
+    @property
+    def code(self) -> NativeCode:
+        """See `Model.code` and `engine`."""
+        return self._latest().code
+
+    def specialized(self, inputs: Mapping[str, Array]) -> tuple[Model, Mapping[str, Array]]:
+        """See `Model.specialized`."""
+        return self._variant(inputs)
 
     def run(self, inputs: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
         """See `Model.run`."""
@@ -68,9 +87,12 @@ class ValueModel(Model):
         Raises:
             InputError: nothing was run yet.
         """
+        return self._latest().report()
+
+    def _latest(self) -> Model:
         if not self._variants:
             raise self._undecided()
-        return next(reversed(self._variants.values())).report()
+        return next(reversed(self._variants.values()))
 
     def _undecided(self) -> InputError:
         return InputError(

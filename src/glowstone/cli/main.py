@@ -17,6 +17,8 @@ from glowstone import __version__
 from glowstone.cli.arguments import Settings, debug_option
 from glowstone.cli.bench import bench
 from glowstone.cli.cache import cache
+from glowstone.cli.classify import classify
+from glowstone.cli.compare import compare
 from glowstone.cli.console import messages
 from glowstone.cli.demo import demo
 from glowstone.cli.inspect import inspect
@@ -36,7 +38,7 @@ def command_line() -> None:
     """Compile neural networks to machine code, run them, time them and look inside."""
 
 
-for _command in (demo, run, bench, inspect, cache):
+for _command in (demo, run, bench, classify, inspect, compare, cache):
     command_line.add_command(_command)
 
 
