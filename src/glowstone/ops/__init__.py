@@ -1,5 +1,6 @@
 """Operator definitions by family."""
 
+from glowstone.ops.attention import Attention
 from glowstone.ops.composed_normalization import (
     LRN,
     GroupNormalization,
@@ -67,6 +68,7 @@ from glowstone.ops.elementwise import (
 from glowstone.ops.fused import Fused
 from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
+from glowstone.ops.iota import Iota
 from glowstone.ops.linear import Gemm, MatMul
 from glowstone.ops.normalization import LayerNormalization, Softmax
 from glowstone.ops.one_hot import OneHot
@@ -76,6 +78,8 @@ from glowstone.ops.quantization import DequantizeLinear, DynamicQuantizeLinear, 
 from glowstone.ops.quantized_products import ConvInteger, IntegerConvolution, MatMulInteger, QLinearConv, QLinearMatMul
 from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
+from glowstone.ops.resize import Resize
+from glowstone.ops.rotary_embedding import RotaryEmbedding
 from glowstone.ops.scatter import GatherElements, GatherND, ScatterElements, ScatterND
 from glowstone.ops.selection import (
     ArgExtremum,
@@ -95,6 +99,7 @@ from glowstone.ops.shape import (
     Transpose,
     Unsqueeze,
 )
+from glowstone.ops.transposed_convolution import ConvTranspose
 
 __all__ = [
     "LRN",
@@ -104,6 +109,7 @@ __all__ = [
     "ArgExtremum",
     "ArgMax",
     "ArgMin",
+    "Attention",
     "AveragePool",
     "BatchNormalization",
     "Binary",
@@ -116,6 +122,7 @@ __all__ = [
     "ConstantOfShape",
     "Conv",
     "ConvInteger",
+    "ConvTranspose",
     "CumProd",
     "CumSum",
     "Cumulative",
@@ -146,6 +153,7 @@ __all__ = [
     "Identity",
     "InstanceNormalization",
     "IntegerConvolution",
+    "Iota",
     "LayerNormalization",
     "LeakyRelu",
     "Less",
@@ -189,6 +197,8 @@ __all__ = [
     "Relu",
     "Reshape",
     "ReshapeLike",
+    "Resize",
+    "RotaryEmbedding",
     "Round",
     "ScatterElements",
     "ScatterND",

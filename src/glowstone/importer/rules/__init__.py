@@ -1,6 +1,7 @@
 """ONNX import rules, by the same families as the operators."""
 
 from glowstone.importer.rules import (
+    attention,
     composed_normalization,
     constant,
     convolution,
@@ -12,12 +13,14 @@ from glowstone.importer.rules import (
     quantization,
     rearrangement,
     reduction,
+    resize,
     scatter,
     selection,
     shape,
 )
 
 __all__ = [
+    "attention",
     "composed_normalization",
     "constant",
     "convolution",
@@ -29,6 +32,7 @@ __all__ = [
     "quantization",
     "rearrangement",
     "reduction",
+    "resize",
     "scatter",
     "selection",
     "shape",
