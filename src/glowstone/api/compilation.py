@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import os
@@ -27,6 +28,7 @@ from glowstone.importer import ModelFile, ModelSource
 from glowstone.options import Options
 from glowstone.runtime.cache import Cache
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
+from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.threads import default_threads
 from glowstone.types import Shape
 
@@ -174,6 +176,7 @@ def _from_cache(store: Cache, entry: str, source: _Source, settings: Settings, l
             return None
         engine = Engine(saved.record.signature, saved.record.reference, source.graph, settings, library)
         saved.restore(engine)
+        source.forget_bytes()
     return engine
 
 
@@ -184,6 +187,8 @@ def _from_source(source: _Source, settings: Settings, library: KernelLibrary, pr
     engine = Engine(Signature.of(graph), reference, source.graph_once(graph), settings, library)
     del graph
     engine.executable(reference, progress)
+    gc.collect()  # graphs are full of cycles and hold the weights as the file has them
+    release_free_memory()
     if settings.options.time_passes:
         for name, seconds in settings.passes.items():
             logger.info("pass %s: %.2f ms", name, 1000 * seconds)
@@ -245,6 +250,10 @@ class _Source:
             compiler_version(),
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest() + ".model"
+
+    def forget_bytes(self) -> None:
+        """The file's bytes are not needed: should the model be imported after all, it is read again."""
+        self._held = None
 
     def _open(self) -> ModelFile:
         data, name, folder = importer.read_bytes(self._model) if self._held is None else self._held_file()

@@ -123,6 +123,13 @@ def write_memory(address: int, content: bytes | bytearray) -> None:
     ctypes.memmove(address, bytes(content), len(content))
 
 
+def release_free_memory() -> None:
+    """Give memory that the C library holds free back to the system, where the library can."""
+    trim = getattr(_system(), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
+
+
 def has_native_threads() -> bool:
     """Whether helper threads can be made on this system."""
     return not IS_WINDOWS
