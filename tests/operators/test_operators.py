@@ -68,13 +68,16 @@ REFERENCE_EVALUATOR_IS_WRONG = {
     "Pad-2",
     "GatherElements-1",
     "GatherElements-3",
+    "ConvTranspose-6",
+    "ConvTranspose-10",
     "GlobalMaxPool-1",
     "GlobalMaxPool-2",
     *(f"GlobalLpPool-{number}" for number in range(5)),
 }
 """What ONNX Runtime does right: onnx.reference counts one window too few where SAME_LOWER pads an odd extent, has no
-largest element of windows of integers, no global maximum but over planes, no global p-norm, takes no negative pads, and
-no indices of fewer elements than x has off the axis; its LRN fills as many channels as there are images, and its norm
+largest element of windows of integers, no groups and no smaller output_shape of a transposed convolution, no global
+maximum but over planes, no global p-norm, takes no negative pads, and no indices of fewer elements than x has off the
+axis; its LRN fills as many channels as there are images, and its norm
 of p 1 takes no magnitudes."""
 
 

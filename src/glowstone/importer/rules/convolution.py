@@ -1,4 +1,4 @@
-"""Conv, BatchNormalization."""
+"""Conv, ConvTranspose, BatchNormalization."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.window_attributes import WindowAttributes, window_attributes
-from glowstone.ops import BatchNormalization, Conv
+from glowstone.ops import BatchNormalization, Conv, ConvTranspose
 
 
 def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:
@@ -27,6 +27,21 @@ def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:
 def import_conv(node: OnnxNode) -> Value:
     window = window_of_weights(node, node.operand(1))
     operator = Conv(window.strides, window.dilations, window.pads, node.integer("group", 1), window.padding)
+    return node.emit(operator, *node.operands)
+
+
+@imports("ConvTranspose")
+def import_conv_transpose(node: OnnxNode) -> Value:
+    window = window_of_weights(node, node.operand(1))
+    operator = ConvTranspose(
+        window.strides,
+        window.dilations,
+        window.pads,
+        node.integer("group", 1),
+        window.padding,
+        node.integer_list("output_padding") or (0,) * len(window.strides),
+        node.integer_list("output_shape") or (),
+    )
     return node.emit(operator, *node.operands)
 
 

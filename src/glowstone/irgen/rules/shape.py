@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
 from glowstone.lir import Copy, Gather, View
-from glowstone.ops import Concat, ConstantOfShape, Expand, Identity, ReshapeLike, Slice, Transpose
+from glowstone.ops import Concat, ConstantOfShape, Expand, Identity, Iota, ReshapeLike, Slice, Transpose
 from glowstone.types import CHANNEL_AXIS, TensorType, normalize_axis
 
 
@@ -35,6 +37,13 @@ def generate_constant_of_shape(generator: Generator, application: Application) -
     assert isinstance(operator, ConstantOfShape)
     one = generator.plan_constant(np.full((1,), operator.value, operator.element.dtype))
     generator.bind(application.result, one.broadcast(application.result.shape))
+
+
+@generates(Iota)
+def generate_iota(generator: Generator, application: Application) -> None:
+    """Numbers too many for the host to pass about; they follow from the shape."""
+    shape = application.result.shape
+    generator.bind(application.result, generator.plan_constant(np.arange(math.prod(shape)).reshape(shape)))
 
 
 @generates(Transpose)
