@@ -150,6 +150,7 @@ def _quantization(**elements: str) -> Callable[[Operator], Attributes]:
 
 
 _REDUCTION = _fields(keepdims="keep")
+_LOSS = _fields(reduction="reduction", ignore_index="ignored")
 _ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
 _CUMULATIVE = _fields(exclusive="exclusive", reverse="reverse")
 _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
@@ -192,6 +193,8 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "CumProd": _CUMULATIVE,
     "Softmax": _fields(axis="axis"),
     "LayerNormalization": _fields(axis="axis", epsilon="epsilon"),
+    "NegativeLogLikelihoodLoss": _LOSS,
+    "SoftmaxCrossEntropyLoss": _LOSS,
     "RMSNormalization": _fields(axis="axis", epsilon="epsilon"),
     "InstanceNormalization": _fields(epsilon="epsilon"),
     "GroupNormalization": _fields(num_groups="groups", epsilon="epsilon"),

@@ -70,6 +70,11 @@ from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import Gemm, MatMul
+from glowstone.ops.loss import (
+    ClassLoss,
+    NegativeLogLikelihoodLoss,
+    SoftmaxCrossEntropyLoss,
+)
 from glowstone.ops.normalization import LayerNormalization, Softmax
 from glowstone.ops.one_hot import OneHot
 from glowstone.ops.padding import Pad
@@ -116,6 +121,7 @@ __all__ = [
     "Cast",
     "Ceil",
     "CenterCropPad",
+    "ClassLoss",
     "Clip",
     "Concat",
     "Constant",
@@ -172,6 +178,7 @@ __all__ = [
     "Minimum",
     "Mul",
     "Neg",
+    "NegativeLogLikelihoodLoss",
     "Not",
     "OneHot",
     "Or",
@@ -206,6 +213,7 @@ __all__ = [
     "Sigmoid",
     "Slice",
     "Softmax",
+    "SoftmaxCrossEntropyLoss",
     "SpaceToDepth",
     "Split",
     "Sqrt",

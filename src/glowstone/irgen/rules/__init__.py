@@ -9,6 +9,7 @@ from glowstone.irgen.rules import (  # isort: skip
     normalization,
     rearrangement,
     selection,
+    resize,
     scatter,
     shape,
     window,
@@ -22,8 +23,9 @@ __all__ = [
     "linear",
     "normalization",
     "rearrangement",
-    "selection",
+    "resize",
     "scatter",
+    "selection",
     "shape",
     "window",
 ]

@@ -11,6 +11,7 @@ from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.reduction import LayerNorm, Reduce, Softmax
+from glowstone.lir.operations.resampling import Resample
 from glowstone.lir.operations.scatter import GatherElements, GatherND, ScatterElements, ScatterND
 from glowstone.lir.operations.selection import (
     ArgReduce,
@@ -32,6 +33,7 @@ __all__ = [
     "Pool",
     "PoolWithIndices",
     "Reduce",
+    "Resample",
     "ScatterElements",
     "ScatterND",
     "Softmax",
