@@ -114,7 +114,7 @@ class BoundRun:
         self.leave = self._entered.release
 
 
-_first_byte = ctypes.c_char.from_buffer
+_first_byte: Any = ctypes.c_char.from_buffer
 
 
 def address_of(array: Array) -> int:
