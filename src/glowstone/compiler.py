@@ -117,7 +117,7 @@ def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Setti
     with settings.stage("graph passes"):
         manager.run(graph, CANONICAL)
     with settings.stage("lowering"):
-        manager.run(graph, [_lower])
+        manager.run(graph, [lower])
         check_legal(graph, lambda node: is_legal(backend, node), backend.name)
         manager.run(graph, LOWERED)
     with settings.stage("backend passes"):
@@ -158,7 +158,7 @@ def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings:
     return plan
 
 
-def _lower(graph: Graph) -> bool:
+def lower(graph: Graph) -> bool:
     """Decompose everything that has a decomposition: what is left is primitive."""
     return decompose(graph, _is_primitive)
 

@@ -21,7 +21,9 @@ from glowstone.cli.classify import classify
 from glowstone.cli.compare import compare
 from glowstone.cli.console import messages
 from glowstone.cli.demo import demo
+from glowstone.cli.export import export
 from glowstone.cli.inspect import inspect
+from glowstone.cli.opt import opt
 from glowstone.cli.run import run
 from glowstone.errors import GlowstoneError
 
@@ -38,7 +40,7 @@ def command_line() -> None:
     """Compile neural networks to machine code, run them, time them and look inside."""
 
 
-for _command in (demo, run, bench, classify, inspect, compare, cache):
+for _command in (demo, run, bench, classify, inspect, export, opt, compare, cache):
     command_line.add_command(_command)
 
 

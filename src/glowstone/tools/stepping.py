@@ -55,7 +55,9 @@ class IsolatedInstructions:
         runner.run()
 
 
-def run_stepwise(model: Model, inputs: Mapping[str, Array], step: Callable[[int, Callable[[], None]], None]) -> Plan:
+def run_stepwise(
+    model: Model, inputs: Mapping[str, Array], step: Callable[[int, Callable[[], None]], None]
+) -> tuple[Plan, dict[str, Array]]:
     """Run a model once, instruction by instruction on one thread.
 
     Args:
@@ -64,7 +66,7 @@ def run_stepwise(model: Model, inputs: Mapping[str, Array], step: Callable[[int,
         step: called for each instruction, in order, with its number and a function that runs it.
 
     Returns:
-        The plan with the instructions.
+        The plan with the instructions, and the outputs by name.
     """
     engine = model.engine
     plan, executable = engine.reference_plan(), engine.executable(engine.reference)
@@ -79,7 +81,8 @@ def run_stepwise(model: Model, inputs: Mapping[str, Array], step: Callable[[int,
         runner = Runner(model.code, table, 1, lambda _, names=instruction.names: ", ".join(names))  # type: ignore[misc]
         runner.bases[: len(memory)] = [address_of(part) for part in memory]
         step(number, runner.run)
-    return plan
+    results = arrays[len(plan.program.inputs) :]
+    return plan, {argument.name: array for argument, array in zip(executable.outputs, results, strict=True)}
 
 
 def _aligned_copy(array: Array) -> Array:
