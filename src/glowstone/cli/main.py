@@ -5,6 +5,7 @@ Exit codes: 0 good, 1 failed, 2 wrong usage, 130 interrupted.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,16 +16,7 @@ from rich.markup import escape
 
 from glowstone import __version__
 from glowstone.cli.arguments import Settings, debug_option
-from glowstone.cli.bench import bench
-from glowstone.cli.cache import cache
-from glowstone.cli.classify import classify
-from glowstone.cli.compare import compare
 from glowstone.cli.console import messages
-from glowstone.cli.demo import demo
-from glowstone.cli.export import export
-from glowstone.cli.inspect import inspect
-from glowstone.cli.opt import opt
-from glowstone.cli.run import run
 from glowstone.errors import GlowstoneError
 
 GOOD: Final = 0
@@ -32,16 +24,28 @@ FAILED: Final = 1
 WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
+COMMANDS: Final = ("demo", "run", "bench", "classify", "inspect", "export", "opt", "compare", "cache")
+"""Each is a function of its own name in a module of its own name."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when the command is asked for: most need only a few of the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"glowstone.cli.{cmd_name}"), cmd_name)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="glowstone")
 @debug_option
 def command_line() -> None:
     """Compile neural networks to machine code, run them, time them and look inside."""
-
-
-for _command in (demo, run, bench, classify, inspect, export, opt, compare, cache):
-    command_line.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
