@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from glowstone.graph import OPERATORS, Operator, Sample, as_tuple
 from glowstone.importer.model_file import OLDEST_OPSET
+from glowstone.types import ElementType
 
 Attributes = dict[str, Any]
 Operands = tuple[np.ndarray | None, ...]
@@ -149,6 +150,19 @@ def _quantization(**elements: str) -> Callable[[Operator], Attributes]:
     return attributes
 
 
+def _number_of(element: ElementType) -> int:
+    return helper.np_dtype_to_tensor_dtype(element.dtype)
+
+
+def _to(operator: Operator) -> Attributes:
+    return {"to": _number_of(operator.attributes()["to"])}
+
+
+def _signal_window(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    return {"output_datatype": _number_of(fields["element"]), "periodic": int(fields["periodic"])}
+
+
 _REDUCTION = _fields(keepdims="keep")
 _LOSS = _fields(reduction="reduction", ignore_index="ignored")
 _ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
@@ -158,7 +172,19 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "ConstantOfShape": _constant_of_shape,
     "LeakyRelu": _fields(alpha="alpha"),
     "HardSigmoid": _fields(alpha="alpha", beta="beta"),
-    "Cast": lambda operator: {"to": helper.np_dtype_to_tensor_dtype(operator.attributes()["to"].dtype)},
+    **dict.fromkeys(("Celu", "Elu", "SwiGLU", "Swish", "ThresholdedRelu"), _fields(alpha="alpha")),
+    "Selu": _fields(alpha="alpha", gamma="gamma"),
+    "Shrink": _fields(bias="bias", lambd="threshold"),
+    "Gelu": lambda operator: {"approximate": "tanh" if operator.attributes()["approximate"] else "none"},
+    "IsInf": _fields(detect_negative="negative", detect_positive="positive"),
+    "Mod": _fields(fmod="truncate"),
+    "BitShift": lambda operator: {"direction": "LEFT" if operator.attributes()["left"] else "RIGHT"},
+    "BitCast": _to,
+    "EyeLike": lambda operator: {**_fields(k="k")(operator), "dtype": _number_of(operator.attributes()["element"])},
+    "Trilu": _fields(upper="upper"),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _signal_window),
+    **dict.fromkeys(("Hardmax", "LogSoftmax"), _fields(axis="axis")),
+    "Cast": _to,
     "Shape": _fields(start="start", end="end"),
     "Reshape": _fields(allowzero="allow_zero"),
     "Flatten": _fields(axis="axis"),
@@ -172,6 +198,9 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "ScatterND": _fields(reduction="reduction"),
     "OneHot": _fields(axis="axis"),
     "Pad": _fields(mode="mode"),
+    "GridSample": _fields(mode="mode", padding_mode="padding", align_corners="align_corners"),
+    "AffineGrid": _fields(align_corners="align_corners"),
+    "Col2Im": _fields(strides="strides", dilations="dilations", pads="pads"),
     "Resize": _fields(
         mode="mode",
         coordinate_transformation_mode="coordinates",
@@ -213,6 +242,8 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
         qk_matmul_output_mode="scores",
     ),
     "RotaryEmbedding": _fields(interleaved="interleaved", num_heads="heads", rotary_embedding_dim="size"),
+    "Einsum": _fields(equation="equation"),
+    "MaxUnpool": _fields(kernel_shape="kernel", strides="strides", pads="pads"),
     "ConvTranspose": _window(group="groups", output_padding="output_padding", output_shape="output_shape"),
     "ConvInteger": _window(group="groups"),
     "QLinearConv": _window(group="groups"),

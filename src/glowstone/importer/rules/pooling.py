@@ -14,6 +14,7 @@ from glowstone.ops import (
     LpPool,
     MaxPool,
     MaxPoolWithIndices,
+    MaxUnpool,
 )
 
 
@@ -75,3 +76,10 @@ def import_lp_pool(node: OnnxNode) -> Value:
 @imports("GlobalLpPool")
 def import_global_lp_pool(node: OnnxNode) -> Value:
     return node.emit(GlobalLpPool(node.integer("p", 2)), node.operand(0))
+
+
+@imports("MaxUnpool", since=9)
+def import_max_unpool(node: OnnxNode) -> Value:
+    kernel = _kernel(node)
+    window = window_attributes(node, len(kernel))
+    return node.emit(MaxUnpool(kernel, window.strides, window.pads), *node.operands)

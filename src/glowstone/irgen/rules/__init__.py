@@ -3,6 +3,8 @@
 from glowstone.irgen.rules.table import RULES, generates
 
 from glowstone.irgen.rules import (  # isort: skip
+    creation,
+    determinant,
     elementwise,
     indexing,
     linear,
@@ -10,6 +12,7 @@ from glowstone.irgen.rules import (  # isort: skip
     rearrangement,
     selection,
     resize,
+    sampling,
     scatter,
     shape,
     window,
@@ -17,6 +20,8 @@ from glowstone.irgen.rules import (  # isort: skip
 
 __all__ = [
     "RULES",
+    "creation",
+    "determinant",
     "elementwise",
     "generates",
     "indexing",
@@ -24,6 +29,7 @@ __all__ = [
     "normalization",
     "rearrangement",
     "resize",
+    "sampling",
     "scatter",
     "selection",
     "shape",

@@ -5,11 +5,15 @@ from glowstone.lir.operations.cumulative import (
     Cumulative,
 )
 from glowstone.lir.operations.data import Copy, Fill
+from glowstone.lir.operations.determinant import Determinant
 from glowstone.lir.operations.elementwise import Elementwise
 from glowstone.lir.operations.indexed_pooling import PoolWithIndices
 from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
+from glowstone.lir.operations.recurrence import (
+    Recurrence,
+)
 from glowstone.lir.operations.reduction import LayerNorm, Reduce, Softmax
 from glowstone.lir.operations.resampling import Resample
 from glowstone.lir.operations.scatter import GatherElements, GatherND, ScatterElements, ScatterND
@@ -23,6 +27,7 @@ __all__ = [
     "Convolution",
     "Copy",
     "Cumulative",
+    "Determinant",
     "Elementwise",
     "Fill",
     "Gather",
@@ -32,6 +37,7 @@ __all__ = [
     "MatMul",
     "Pool",
     "PoolWithIndices",
+    "Recurrence",
     "Reduce",
     "Resample",
     "ScatterElements",
