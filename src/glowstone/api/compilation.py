@@ -111,6 +111,23 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     limit = request.memory_limit or options.memory_limit or machine_memory() // 2
     settings = Settings(CpuBackend(target, request.numerics == "strict"), request.numerics, options, limit)
     source = _Source(request.model, dict(request.shapes or {}), dict(request.constants or {}))
+    model = _model(request, source, settings, store, count, progress)
+    model.recipe = lambda: (compile_request, (replace(request, model=source.portable()),))
+    return model
+
+
+def _model(
+    request: Request,
+    source: _Source,
+    settings: Settings,
+    store: Cache | None,
+    threads: int,
+    progress: Progress | None,
+) -> Model:
+    """A model with an engine, or one that compiles when the values that decide shapes arrive."""
+    backend = settings.backend
+    assert isinstance(backend, CpuBackend)
+    target = backend.target
     library = KernelLibrary(target, kernel_store(store, target))
     try:
         engine = _engine(source, settings, library, store, progress)
@@ -118,8 +135,8 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
         signature = source.signature() if error.inputs else None
         if signature is None:
             raise
-        return ValueModel(signature, error.inputs, count, _specializer(request, progress))
-    return Model(engine, target, run_loop(store, target), count)
+        return ValueModel(signature, error.inputs, threads, _specializer(request, progress))
+    return Model(engine, target, run_loop(store, target), threads)
 
 
 def _specializer(request: Request, progress: Progress | None) -> Specialize:
@@ -229,9 +246,20 @@ class _Source:
         inputs = tuple((name, *entry) for name, entry in declared.items() if name not in self._constants)
         return Signature(inputs, tuple((name, *entry) for name, entry in outputs.items()))
 
+    def portable(self) -> bytes:
+        """The model as one message, weights and all.
+
+        Raises:
+            ModelError: the model cannot be read any more, or is not what it was when it was compiled.
+        """
+        opened = self._open()
+        data, _, _ = importer.read_bytes(self._model)
+        whole = importer.with_data_inside(opened)
+        return data if data is not None and whole is opened.proto else _serialized(whole)
+
     def key(self, settings: Settings) -> str:
         """Name of the cache entry: everything that decides the compiled bytes."""
-        data, _, folder = importer.read_bytes(self._model)
+        data, _, _ = importer.read_bytes(self._model)
         self._held = data
         self._digest = _digest(_serialized(self._model) if data is None else data)
         constants = {
@@ -240,7 +268,6 @@ class _Source:
         }
         parts = (
             self._digest,
-            str(folder),
             sorted(self._shapes.items()),
             constants,
             settings.backend.identity,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,9 @@ class Model:
     `inputs` and `outputs` describe the arguments. Made by `glowstone.compile`.
     """
 
+    recipe: Callable[[], tuple[Any, ...]] | None = None
+    """Gives a function and its arguments that make the model again in another process."""
+
     def __init__(self, engine: Engine, target: Target, code: NativeCode, threads: int) -> None:
         self._engine = engine
         self._target = target
@@ -49,6 +53,17 @@ class Model:
         self._output_names = tuple(info.name for info in self.outputs)
         self._dtypes = tuple(info.dtype for info in self.inputs)
         self._ready: dict[Shapes, Executable] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the model file's bytes and the options: the receiver compiles, or finds it in its cache.
+
+        Raises:
+            ModelError: the model file cannot be read any more, or was changed.
+            PicklingError: the model was not made by `glowstone.compile`.
+        """
+        if self.recipe is None:
+            raise pickle.PicklingError("only models made by glowstone.compile can be pickled")
+        return self.recipe()
 
     @property
     def threads(self) -> int:

@@ -2,6 +2,7 @@
 
 from glowstone.importer.importer import check_shape, declared_inputs, declared_outputs, import_model
 from glowstone.importer.model_file import ModelFile, ModelSource, open_model, parse_model, read_bytes
+from glowstone.importer.portable import with_data_inside
 from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
 from glowstone.importer.tensors import external_locations
 
@@ -20,4 +21,5 @@ __all__ = [
     "parse_model",
     "read_bytes",
     "rule_for",
+    "with_data_inside",
 ]

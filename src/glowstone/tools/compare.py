@@ -238,13 +238,7 @@ def load_whole(path: Any) -> ModelProto:
     """A model with its external data inside.
 
     Raises:
-        ModelError: it is no model.
-        OSError: a file cannot be read.
+        ModelError: it is no model, or a file cannot be read.
     """
-    from onnx import external_data_helper
-
-    opened = importer.open_model(path)
-    model: ModelProto = opened.proto
-    if opened.folder is not None and importer.external_locations(model.graph):
-        external_data_helper.load_external_data_for_model(model, str(opened.folder))
+    model: ModelProto = importer.with_data_inside(importer.open_model(path))
     return model
