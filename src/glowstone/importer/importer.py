@@ -318,4 +318,6 @@ def _attribute(model: ModelFile, attribute: Any) -> Any:
     value = getattr(attribute, field)
     if field == "s":
         return value.decode("utf-8", "replace")
+    if field == "strings":
+        return tuple(text.decode("utf-8", "replace") for text in value)
     return value if field in ("i", "f") else tuple(value)

@@ -130,6 +130,10 @@ class OnnxNode:
         """An attribute of kind FLOATS."""
         return self._list(name, float)
 
+    def text_list(self, name: str) -> tuple[str, ...] | None:
+        """An attribute of kind STRINGS."""
+        return self._list(name, str)
+
     def _list(self, name: str, kind: type[Kind]) -> tuple[Kind, ...] | None:
         values: tuple[Any, ...] | None = self._attribute(name, tuple, None)
         if values is not None and not all(isinstance(value, kind) for value in values):
