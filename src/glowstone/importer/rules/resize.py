@@ -6,13 +6,10 @@ import numpy as np
 
 from glowstone.errors import ModelError
 from glowstone.graph import Value
+from glowstone.importer.floats import through_floats
 from glowstone.importer.registry import OnnxNode, imports
-from glowstone.ops import Cast, Resize
+from glowstone.ops import Resize
 from glowstone.ops.constant import constant
-from glowstone.types import ElementType
-
-EXACT_IN_F32_BYTES = 2
-"""Integers of this size or less are exact as float32."""
 
 
 @imports("Upsample")
@@ -60,10 +57,7 @@ def import_resize(node: OnnxNode) -> Value:
 
 
 def _emit(node: OnnxNode, operator: Resize, *lists: Value | None) -> Value:
-    """Integers are interpolated as floats that hold them exactly, 64-bit ones nearly so, and truncated."""
     x = node.operand(0)
-    if operator.mode == "nearest" or x.element.is_float:
+    if operator.mode == "nearest":
         return node.emit(operator, x, *lists)
-    wide = ElementType.F32 if x.element.size <= EXACT_IN_F32_BYTES else ElementType.F64
-    result = node.emit(operator, node.emit(Cast(wide), x), *lists)
-    return node.emit(Cast(x.element), result)
+    return through_floats(node, x, lambda floats: node.emit(operator, floats, *lists))
