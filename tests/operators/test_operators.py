@@ -11,6 +11,7 @@ import onnxruntime
 import pytest
 from helpers.onnx_nodes import onnx_case
 from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, NotImplemented
 
 import glowstone.ops
 from glowstone.errors import GlowstoneError, ModelError
@@ -81,6 +82,17 @@ axis; its LRN fills as many channels as there are images, and its norm
 of p 1 takes no magnitudes."""
 
 
+RUNTIME_LACKS = (NotImplemented, InvalidGraph, Fail)
+RUNTIME_OPSET = 23
+"""The newest opset that ONNX Runtime knows all operators of."""
+
+
+def runtime_has_all_of(sample: Sample) -> bool:
+    """Whether all arrays have the element type that ONNX Runtime has every operator for."""
+    arrays = (*(array for array in sample.operands if array is not None), *reference(sample))
+    return all(np.asarray(array).dtype == np.float32 for array in arrays)
+
+
 def same_convolution(x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """A 3 x 3 convolution of stride 1 that keeps the extents."""
     return np.einsum("nchwij,ocij->nohw", same_windows(x), w) + bias.reshape(-1, 1, 1)
@@ -138,7 +150,11 @@ def reference(sample: Sample) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("sample", ONNX_SAMPLES)
 def test_reference_is_what_onnx_runtime_computes(sample):
     case = onnx_case(sample)
-    session = onnxruntime.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    try:
+        session = onnxruntime.InferenceSession(case.model.SerializeToString(), providers=["CPUExecutionProvider"])
+    except RUNTIME_LACKS:  # this element type, or an opset as new as this: the onnx package has all
+        assert case.opset > RUNTIME_OPSET or not runtime_has_all_of(sample)
+        return
     assert_all_close(reference(sample), session.run(None, case.feeds), sample.tolerance)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from glowstone import scalar
 from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, BOOLS, FLOATS, NUMBERS, SIGNED
+from glowstone.ops.element_sets import ALL, BOOLS, FLOATS, HALVES, NUMBERS, SIGNED
 from glowstone.scalar import Expression, Input, Literal, apply
 from glowstone.types import CHANNEL_AXIS, ElementType, Shape, TensorType, broadcast_shapes
 
@@ -88,17 +88,18 @@ def check_layout(operand: TensorType, shape: Shape, block: int | None) -> None:
 
 
 class Unary(Elementwise):
-    """Base: one operand; `function` names the scalar function."""
+    """Base: one operand; `function` names the scalar function, `domain` is where samples lie."""
 
     operands = UNARY
     function: ClassVar[str] = ""
+    domain: ClassVar[tuple[float, float]] = (-3.0, 3.0)
 
     def expression(self, *inputs: Expression) -> Expression:
         return apply(self.function, *inputs)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
-        return unary_samples(cls())
+        return unary_samples(cls(), *cls.domain)
 
 
 class Binary(Elementwise):
@@ -120,18 +121,19 @@ class Binary(Elementwise):
 
 
 def unary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> list[Sample]:
-    """Small and larger arrays of the operator's first float type (or its first other type)."""
+    """Arrays of several shapes, and of every element type."""
     elements = operator.operands[0].elements or ALL
-    element = ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
+    main = main_element(elements)
     generator = np.random.default_rng(0)
     shapes: list[tuple[int, ...]] = [(), (1,), (17,), (2, 3, 5), (0, 4)]
-    return [Sample(operator, (_random(generator, shape, element, low, high),)) for shape in shapes]
+    plain = [Sample(operator, (_random(generator, shape, main, low, high),)) for shape in shapes]
+    return plain + typed_samples(operator, elements - {main}, low, high)
 
 
 def binary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> list[Sample]:
-    """Equal shapes and every way of broadcasting."""
+    """Equal shapes, every way of broadcasting, and every element type."""
     elements = operator.operands[0].elements or ALL
-    element = ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
+    main = main_element(elements)
     generator = np.random.default_rng(1)
     pairs: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
         ((), ()),
@@ -141,14 +143,46 @@ def binary_samples(operator: Operator, low: float = -3.0, high: float = 3.0) -> 
         ((0, 3), (3,)),
         ((2, 1, 3), ()),
     ]
-    return [Sample(operator, tuple(_random(generator, shape, element, low, high) for shape in pair)) for pair in pairs]
+    plain = [Sample(operator, tuple(_random(generator, shape, main, low, high) for shape in pair)) for pair in pairs]
+    return plain + typed_samples(operator, elements - {main}, low, high)
+
+
+def typed_samples(
+    operator: Operator, elements: Iterable[ElementType], low: float = -3.0, high: float = 3.0
+) -> list[Sample]:
+    """One sample of each element type, of equal shapes; what rounding may do is in its tolerance."""
+    generator = np.random.default_rng(2)
+    shape = (3, 7)
+    return [
+        Sample(
+            operator,
+            tuple(_random(generator, shape, element, low, high) for _ in operator.operands),
+            HALF_TOLERANCES.get(element, Sample.tolerance),
+        )
+        for element in sorted(elements, key=str)
+    ]
+
+
+HALF_TOLERANCES = {ElementType.F16: 2.0**-10, ElementType.BF16: 2.0**-7}
+"""One unit in the last place."""
+INTEGER_RANGE = 3
+"""Integers of samples reach this many times further than floats."""
+
+
+def main_element(elements: frozenset[ElementType]) -> ElementType:
+    """float32, or else the first by name."""
+    return ElementType.F32 if ElementType.F32 in elements else min(elements, key=str)
 
 
 def _random(
     generator: np.random.Generator, shape: tuple[int, ...], element: ElementType, low: float, high: float
 ) -> Array:
     values = generator.uniform(low, high, shape)
-    return np.asarray(values > 0) if element is ElementType.BOOL else np.asarray(values).astype(element.dtype)
+    if element is ElementType.BOOL:
+        return np.asarray(values > 0)
+    if element.is_integer:
+        values = np.rint(INTEGER_RANGE * (values if element.is_signed else np.abs(values)))
+    return np.asarray(values).astype(element.dtype)
 
 
 TWO_NUMBERS = (Operand("x", NUMBERS), Operand("y", NUMBERS))
@@ -204,7 +238,8 @@ class Pow(Elementwise):
 
     def expression(self, *inputs: Expression) -> Expression:
         x, y = inputs
-        return apply("pow", x, scalar.cast(y, x.element))
+        wide = _power_element(x.element, y.element)
+        return scalar.cast(apply("pow", scalar.cast(x, wide), scalar.cast(y, wide)), x.element)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
@@ -213,12 +248,33 @@ class Pow(Elementwise):
             *binary_samples(cls(), 0.1, 3.0),
             Sample(cls(), (base, np.array(2, np.float32))),
             Sample(cls(), (base, np.array([2, 0, -1, 3], np.int64))),
+            *(Sample(cls(), pair, 2.0**-7) for pair in _power_pairs()),
         ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         x = np.ones((2, 3), np.float32)
         return [ErrorSample(cls(), (x, x[:, :2]), "broadcast")]
+
+
+def _power_pairs() -> list[tuple[Array, Array]]:
+    """A base of every element type that may be one, to an exponent of every other."""
+    base, exponent = np.array([1, 2, 3, 5]), np.array([3, 2, 0, 1])
+    bases = (*sorted(FLOATS, key=str), ElementType.I32, ElementType.I64)
+    exponents = sorted(NUMBERS, key=str)
+    return [(base.astype(x.dtype), exponent.astype(y.dtype)) for x in bases for y in exponents]
+
+
+def _power_element(x: ElementType, y: ElementType) -> ElementType:
+    """What x^y is computed in: of two floats the larger; of two integers 64 bits, for the result wraps."""
+    if x is y or (x.is_float and not y.is_float and x.size >= ElementType.F32.size):
+        return x
+    if not x.is_float:
+        wide = ElementType.I64 if y.is_signed else ElementType.U64
+        return ElementType.F64 if y.is_float else wide
+    if y.is_float and y.size > x.size:
+        return y
+    return x if y.is_float and y.size < x.size else ElementType.F32
 
 
 @operator
@@ -451,7 +507,9 @@ class LeakyRelu(Unary):
     alpha: float = 0.01
 
     def expression(self, *inputs: Expression) -> Expression:
-        (x,) = inputs
+        return in_float32(self._leaky, *inputs)
+
+    def _leaky(self, x: Expression) -> Expression:
         negative = apply("less", x, Literal(x.element, 0.0))
         return apply("select", negative, apply("mul", x, Literal(x.element, self.alpha)), x)
 
@@ -464,7 +522,15 @@ class Sigmoid(Unary):
     operands = FLOAT
 
     def expression(self, *inputs: Expression) -> Expression:
-        return sigmoid(inputs[0])
+        return in_float32(sigmoid, *inputs)
+
+
+def in_float32(body: Callable[..., Expression], *inputs: Expression) -> Expression:
+    """`body` of the inputs; 16-bit floats are computed in float32 and rounded once."""
+    element = inputs[0].element
+    if element not in HALVES:
+        return body(*inputs)
+    return scalar.cast(body(*(scalar.cast(value, ElementType.F32) for value in inputs)), element)
 
 
 def sigmoid(x: Expression) -> Expression:
@@ -483,7 +549,9 @@ class HardSigmoid(Unary):
     beta: float = 0.5
 
     def expression(self, *inputs: Expression) -> Expression:
-        (x,) = inputs
+        return in_float32(self._limited_line, *inputs)
+
+    def _limited_line(self, x: Expression) -> Expression:
         line = apply("add", apply("mul", x, Literal(x.element, self.alpha)), Literal(x.element, self.beta))
         return apply("max", apply("min", line, Literal(x.element, 1.0)), Literal(x.element, 0.0))
 
@@ -579,8 +647,10 @@ class Cast(Elementwise):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         x = np.array([-3.7, -0.5, 0.0, 0.5, 100.25], np.float32)
-        numbers = [Sample(cls(to), (x,)) for to in (ElementType.I64, ElementType.I32, ElementType.F64, ElementType.F16)]
-        return [*numbers, Sample(cls(ElementType.BOOL), (x,)), Sample(cls(ElementType.F32), (np.arange(-3, 4),))]
+        negative = [Sample(cls(to), (x,)) for to in sorted(SIGNED | BOOLS, key=str)]
+        small = np.array([0.0, 0.5, 1.0, 2.75, 100.0, 127.0])
+        pairs = [(source, to) for source in ElementType for to in ElementType if source is not to]
+        return [*negative, *(Sample(cls(to), (small.astype(source.dtype),)) for source, to in pairs)]
 
 
 @operator
