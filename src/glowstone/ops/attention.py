@@ -14,7 +14,7 @@ from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import ALL, FLOATS
-from glowstone.ops.elementwise import Add, And, Cast, Div, Equal, Identity, LessOrEqual, Mul, Sub, Tanh, Where
+from glowstone.ops.elementwise import Add, And, Cast, Div, Equal, Identity, LessOrEqual, Mul, Pow, Sub, Tanh, Where
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import MatMul
 from glowstone.ops.normalization import Softmax
@@ -32,6 +32,8 @@ HEADS_TOGETHER = 3
 RAW, CAPPED, BIASED, NORMALIZED = range(4)
 """Which scores the fourth result holds."""
 UNBOUNDED = -1
+DEFAULT_ROOT_EXPONENT = -0.25
+"""The scale left out is 1 / sqrt(features): to this power its square root."""
 
 
 @operator
@@ -120,9 +122,9 @@ class Attention(Operator):
             raise ShapeError("features do not split in heads", expected=f"a multiple of {heads}", found=list(shape))
         return (shape[0], heads, shape[1], shape[2] // heads)
 
-    def _root_scale(self, depth: int) -> float:
+    def root_scale(self, depth: int) -> float:
         """Square root of the scale, with which queries and keys are multiplied."""
-        return math.sqrt(1 / math.sqrt(depth) if self.scale is None else self.scale)
+        return depth**DEFAULT_ROOT_EXPONENT if self.scale is None else math.sqrt(self.scale)
 
     def reference(self, *operands: Array | None) -> tuple[Array, ...]:
         given = (*operands, None, None, None, None)
@@ -136,7 +138,7 @@ class Attention(Operator):
             present_value = np.concatenate([past_value, present_value], axis=2)
         repeats = q4.shape[1] // present_key.shape[1]
         keys, values = (np.repeat(array.astype(np.float64), repeats, 1) for array in (present_key, present_value))
-        scores = [q4.astype(np.float64) @ keys.swapaxes(-1, -2) * self._root_scale(q4.shape[-1]) ** 2]
+        scores = [q4.astype(np.float64) @ keys.swapaxes(-1, -2) * self.root_scale(q4.shape[-1]) ** 2]
         scores.append(self.soft_cap * np.tanh(scores[0] / self.soft_cap) if self.soft_cap > 0 else scores[0])
         before = 0 if past_key is None else past_key.shape[2]
         bias = self._bias_array(scores[0].shape, mask, valid, before)
@@ -258,9 +260,17 @@ class _Decomposition:
     def _products(self, q: Value, k: Value) -> Value:
         """Products of queries and keys, each with the square root of the scale as the specification asks."""
         emit = self.builder.emit
-        factor = scalar(self.builder, self.operator._root_scale(q.shape[-1]), q.element)
+        factor = self._root_scale(q)
         transposed = emit(Transpose((0, 1, 3, 2)), emit(Mul(), k, factor))
         return self._per_group(emit(Mul(), q, factor), transposed)
+
+    def _root_scale(self, q: Value) -> Value:
+        """The square root of the scale; where that follows from features that may change, the host computes it."""
+        if self.operator.scale is not None or not q.dynamic:
+            return scalar(self.builder, self.operator.root_scale(q.shape[-1]), q.element)
+        depth = self.builder.emit(Cast(ElementType.F64), extents(self.builder, q, 3))
+        root = self.builder.emit(Pow(), depth, scalar(self.builder, DEFAULT_ROOT_EXPONENT, ElementType.F64))
+        return self.builder.emit(Cast(q.element), root)
 
     def _per_group(self, left: Value, right: Value) -> Value:
         """A product per head; heads of the left factor share those of the right in runs, without a copy of them."""

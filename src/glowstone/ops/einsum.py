@@ -42,6 +42,7 @@ class Einsum(Operator):
         terms, result = parse_equation(self.equation, [operand.rank for operand in operands])
         shapes: dict[str, tuple[int, ...]] = {}
         for operand, labels in zip(operands, terms, strict=True):
+            _check_diagonals(operand, labels)
             for label, extent in zip(labels, operand.shape, strict=True):
                 shapes[label] = broadcast_shapes(shapes.get(label, (1,)), (extent,))
         return (TensorType(operands[0].element, tuple(shapes[label][0] for label in result)),)
@@ -96,6 +97,7 @@ class Einsum(Operator):
             ErrorSample(cls("ij,jk->ik"), (x,), "operands than the equation"),
             ErrorSample(cls("ijk->i"), (x,), "another rank than in the equation"),
             ErrorSample(cls("ij->k"), (x,), "not an equation"),
+            ErrorSample(cls("ii->i"), (x,), "a diagonal of unequal axes"),
             ErrorSample(cls("ij,ij->"), (x, x[:, :2]), "broadcast"),
         ]
 
@@ -121,6 +123,12 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], L
     if len(set(result)) != len(result) or not set(result) <= set(flat):
         raise ModelError("not an equation", expected="distinct labels of the operands on the right", found=equation)
     return labels, result
+
+
+def _check_diagonals(operand: Value, labels: Labels) -> None:
+    """Raise ShapeError unless axes of one label have one extent."""
+    if len(set(zip(labels, operand.shape, strict=True))) != len(set(labels)):
+        raise ShapeError("a diagonal of unequal axes", expected="equal extents", found=str(operand.type))
 
 
 def _names(term: str) -> list[str]:
@@ -166,8 +174,6 @@ class _Contraction:
         first = term.labels.index(repeated)
         second = term.labels.index(repeated, first + 1)
         kept = [axis for axis in range(len(term.labels)) if axis not in (first, second)]
-        if term.value.shape[first] != term.value.shape[second]:
-            raise ShapeError("a diagonal of unequal axes", expected="equal extents", found=str(term.value.type))
         moved = self.builder.emit(Transpose((*kept, first, second)), term.value)
         last = len(kept)
         flat = reshaped(self.builder, moved, extents(self.builder, moved, 0, last), -1)

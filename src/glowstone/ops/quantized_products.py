@@ -37,7 +37,9 @@ def per_row(builder: Builder, parameter: Value | None) -> Value | None:
     """A vector with one number for each row of a matrix, as a column."""
     if parameter is None or parameter.rank != 1:
         return parameter
-    return unsqueeze(builder, parameter, (1,)) if parameter.type.size > 1 else per_index(builder, parameter, 1, 0)
+    if parameter.type.size > 1 or parameter.dynamic:
+        return unsqueeze(builder, parameter, (1,))
+    return per_index(builder, parameter, 1, 0)
 
 
 def per_channel(builder: Builder, parameter: Value | None, rank: int, axis: int) -> Value | None:

@@ -92,6 +92,8 @@ class RotaryEmbedding(Operator):
         apart = x
         if x.rank != HEADS_APART:
             apart = reshaped(builder, x, extents(builder, x, 0, 2), (self.heads, features))
+        elif x.dynamic:  # the features are counted here, so others are refused
+            apart = reshaped(builder, x, extents(builder, x, 0, 3), features)
         head_axis = 1 if x.rank == HEADS_APART else 2
         if positions is not None:
             cosines, sines = (builder.emit(Gather(0), table, positions) for table in (cosines, sines))
