@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-import numpy as np
-import numpy.typing as npt
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,17 +34,6 @@ def parse_file(argument: str) -> tuple[str, Path]:
     if not separator or not name or not file:
         raise click.BadParameter(f"{argument!r} is not of the form x=file.npy")
     return name, Path(file)
-
-
-def load_array(file: Path) -> npt.NDArray[Any]:
-    """The array of an .npy file; Python objects in it are refused."""
-    try:
-        loaded = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise click.ClickException(f"{file} cannot be read as an .npy file: {error}") from error
-    if not isinstance(loaded, np.ndarray):
-        raise click.ClickException(f"{file} holds several arrays; give one .npy file for each input")
-    return loaded
 
 
 def unique(pairs: Iterable[tuple[str, Any]], option: str) -> dict[str, Any]:

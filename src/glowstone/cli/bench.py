@@ -14,6 +14,7 @@ from glowstone.cli.arguments import debug_option, model_argument, shape_option, 
 from glowstone.cli.console import duration, progress, results
 from glowstone.tools.benchmark import missing_shapes, random_inputs, time_calls
 from glowstone.tools.inspection import declared_inputs
+from glowstone.tools.trace import trace_model
 
 
 @click.command()
@@ -23,6 +24,11 @@ from glowstone.tools.inspection import declared_inputs
 @click.option("-t", "--seconds", type=click.FloatRange(min=0.0), help="Seconds to measure; 5 by default.")
 @click.option("-n", "--iterations", type=click.IntRange(min=1), help="Calls to measure.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with times in seconds.")
+@click.option(
+    "--trace",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File .json for the time of every instruction, in Chrome's trace format.",
+)
 @debug_option
 def bench(
     model_path: Path,
@@ -31,12 +37,13 @@ def bench(
     seconds: float | None,
     iterations: int | None,
     as_json: bool,
+    trace: Path | None,
 ) -> None:
     """Time MODEL on random inputs."""
     given = unique(shapes, "--shape")
     if seconds is None and iterations is None:
         seconds = 5.0
-    with progress(3) as step:
+    with progress(4) as step:
         step("reading")
         missing = missing_shapes(declared_inputs(model_path), given)
         if missing:
@@ -46,10 +53,14 @@ def bench(
         step("compiling")
         begin = time.perf_counter()
         model = glowstone.compile(model_path, shapes=given or None, threads=threads)
-        call = model.bind(random_inputs(model.inputs, given))
+        inputs = random_inputs(model.inputs, given)
+        call = model.bind(inputs)
         compile_seconds = time.perf_counter() - begin
         step("warming up and measuring")
         timing = time_calls(call, seconds, iterations)
+        if trace is not None:
+            step("tracing")
+            trace.write_text(json.dumps(trace_model(model, inputs), indent=1), encoding="utf-8")
     figures = {"compile_s": compile_seconds, **timing.as_dict()}
     if as_json:
         click.echo(json.dumps(figures))

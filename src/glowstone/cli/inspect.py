@@ -14,25 +14,47 @@ from rich.console import Console
 import glowstone
 from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
 from glowstone.cli.console import duration, progress, results, size, table
+from glowstone.tools.dot import graph_to_dot
+from glowstone.tools.graph_stages import graph_at_stage
 from glowstone.tools.inspection import ModelSummary, Shape, inspect_model
+from glowstone.tools.memory_drawing import draw_memory_plan
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
 @model_argument
 @shape_option
 @click.option("--compiled", is_flag=True, help="Compile, and show instructions, kernels and the memory plan.")
+@click.option("--memory", type=_FILE, help="Compile, and draw the memory plan over time: a file .svg.")
+@click.option("--dot", type=_FILE, help="Draw the graph for Graphviz: a file .dot; with --compiled the compiled one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @debug_option
-def inspect(model_path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]], compiled: bool, as_json: bool) -> None:
+def inspect(
+    model_path: Path,
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    compiled: bool,
+    memory: Path | None,
+    dot: Path | None,
+    as_json: bool,
+) -> None:
     """Show what MODEL contains: inputs, outputs, operators, parameters, operations."""
     given = unique(shapes, "--shape")
-    with progress(2) as step:
+    with progress(3) as step:
         step("reading")
         summary = inspect_model(model_path, given)
         report: Mapping[str, Any] | None = None
-        if compiled:
+        if compiled or memory is not None:
             step("compiling")
-            report = glowstone.compile(model_path, shapes=given or None).report()
+            model = glowstone.compile(model_path, shapes=given or None)
+            report = model.report() if compiled else None
+        step("drawing")
+        if memory is not None:
+            plan = model.engine.reference_plan()
+            memory.write_text(draw_memory_plan(plan.program, plan.memory), encoding="utf-8")
+        if dot is not None:
+            graph = graph_at_stage(model_path, given, "compiled" if compiled else "imported")
+            dot.write_text(graph_to_dot(graph), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(asdict(summary) | ({} if report is None else {"compiled": report}), indent=2))
         return

@@ -1,4 +1,4 @@
-"""`glowstone run MODEL`: run a model once on arrays from files."""
+"""`glowstone run MODEL`: run a model once on arrays and images from files."""
 
 from __future__ import annotations
 
@@ -10,28 +10,51 @@ import click
 import numpy.typing as npt
 
 import glowstone
-from glowstone.cli.arguments import debug_option, load_array, model_argument, parse_file, threads_option, unique
+from glowstone.cli.arguments import debug_option, model_argument, parse_file, shape_option, threads_option, unique
 from glowstone.cli.console import progress, results, table
+from glowstone.cli.images import image_options
 from glowstone.tools.arrays import save_arrays
+from glowstone.tools.images import Preparation
+from glowstone.tools.input_files import model_inputs, read_files
 
 
 @click.command()
 @model_argument
 @click.option(
-    "-i", "--input", "inputs", type=parse_file, metavar="NAME=FILE", multiple=True, help="An input and its .npy file."
+    "-i",
+    "--input",
+    "inputs",
+    type=parse_file,
+    metavar="NAME=FILE",
+    multiple=True,
+    help="An input and its file: .npy, .npz, PNG, JPEG, PPM, or raw elements. May be repeated.",
 )
+@shape_option
+@image_options
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File .npz for the outputs, by name."
 )
 @threads_option
 @debug_option
-def run(model_path: Path, inputs: Sequence[tuple[str, Path]], output: Path | None, threads: int | None) -> None:
-    """Run MODEL once and print what its outputs are."""
-    arrays = {name: load_array(file) for name, file in unique(inputs, "--input").items()}
-    with progress(2) as step:
+def run(
+    model_path: Path,
+    inputs: Sequence[tuple[str, Path]],
+    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    preparation: Preparation,
+    output: Path | None,
+    threads: int | None,
+) -> None:
+    """Run MODEL once and print what its outputs are.
+
+    --shape gives the shapes of raw files; --scale, --mean, --std, --order and --layout say how images become elements.
+    """
+    with progress(3) as step:
+        step("reading")
+        arrays = read_files(model_inputs(model_path), unique(inputs, "--input"), unique(shapes, "--shape"), preparation)
         step("compiling")
-        shapes = {name: array.shape for name, array in arrays.items()}
-        model = glowstone.compile(model_path, shapes=shapes, threads=threads)
+        model = glowstone.compile(
+            model_path, shapes={name: array.shape for name, array in arrays.items()}, threads=threads
+        )
         step("running")
         outputs = model.run(arrays)
     if output is not None:

@@ -51,16 +51,9 @@ def read_inputs(
     """An array for every input: from its file, else seeded random numbers.
 
     Raises:
-        InputError: a name that no input has, a file that does not fit, or an input without file and shape.
+        InputError: as `read_files`; or an input has neither file nor shape.
     """
-    by_name = {port.name: port for port in ports}
-    for name in (*files, *shapes):
-        if name not in by_name:
-            raise InputError("no input of this name", expected=", ".join(by_name), found=name)
-    given = {
-        name: read_input(by_name[name], file, shapes.get(name), preparation or Preparation())
-        for name, file in files.items()
-    }
+    given = read_files(ports, files, shapes, preparation)
     left = [port for port in ports if port.name not in given]
     missing = missing_shapes(left, shapes)
     if missing:
@@ -71,6 +64,26 @@ def read_inputs(
             remedy=f"give a file, or --shape {missing[0].name}={example} with numbers",
         )
     return {**given, **random_inputs(left, shapes)}
+
+
+def read_files(
+    ports: Sequence[InputPort], files: Mapping[str, Path], shapes: Shapes, preparation: Preparation | None = None
+) -> dict[str, Array]:
+    """An array for every input that a file is given for. `shapes` are those of raw files.
+
+    Raises:
+        InputError: a name that no input has, or a file that does not fit.
+        GlowstoneError: an image that cannot be read.
+        OSError: a file cannot be read.
+    """
+    by_name = {port.name: port for port in ports}
+    for name in (*files, *shapes):
+        if name not in by_name:
+            raise InputError("no input of this name", expected=", ".join(by_name), found=name)
+    return {
+        name: read_input(by_name[name], file, shapes.get(name), preparation or Preparation())
+        for name, file in files.items()
+    }
 
 
 def read_input(port: InputPort, file: Path, shape: tuple[int, ...] | None, preparation: Preparation) -> Array:
