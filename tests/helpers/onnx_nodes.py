@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from glowstone.graph import OPERATORS, Operator, Sample, as_tuple
 from glowstone.importer.model_file import OLDEST_OPSET
+from glowstone.ops.recurrent import SAMPLE_HIDDEN
 from glowstone.types import ElementType
 
 Attributes = dict[str, Any]
@@ -164,6 +165,24 @@ def _signal_window(operator: Operator) -> Attributes:
 
 
 _REDUCTION = _fields(keepdims="keep")
+
+
+def _network(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    names = {
+        "direction": "direction",
+        "activations": "activations",
+        "activation_alpha": "alphas",
+        "activation_beta": "betas",
+        "clip": "clip",
+        "linear_before_reset": "linear_before_reset",
+        "input_forget": "couples_input",
+    }
+    attributes = {name: fields[field] for name, field in names.items() if fields.get(field) not in (None, ())}
+    flags = {name: int(value) if isinstance(value, bool) else value for name, value in attributes.items()}
+    return {**flags, "hidden_size": SAMPLE_HIDDEN, "layout": int(fields["batch_first"])}
+
+
 _LOSS = _fields(reduction="reduction", ignore_index="ignored")
 _ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
 _CUMULATIVE = _fields(exclusive="exclusive", reverse="reverse")
@@ -224,6 +243,10 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "LayerNormalization": _fields(axis="axis", epsilon="epsilon"),
     "NegativeLogLikelihoodLoss": _LOSS,
     "SoftmaxCrossEntropyLoss": _LOSS,
+    "RNN": _network,
+    "GRU": _network,
+    "LSTM": _network,
+    "ReverseSequence": _fields(time_axis="time_axis", batch_axis="batch_axis"),
     "RMSNormalization": _fields(axis="axis", epsilon="epsilon"),
     "InstanceNormalization": _fields(epsilon="epsilon"),
     "GroupNormalization": _fields(num_groups="groups", epsilon="epsilon"),

@@ -12,6 +12,7 @@ from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.composed_reduction import ReduceL1, ReduceL2
 from glowstone.ops.constant import constant, scalar
+from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Add, Cast, Div, Equal, Mul, Pow, Reciprocal, Sqrt, Sub, Where
 from glowstone.ops.pooling import AveragePool
@@ -21,6 +22,7 @@ from glowstone.types import ElementType, TensorType, broadcast_shapes, normalize
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOAT = (Operand("x", FLOATS),)
+OTHER_FLOATS = FLOATS - {ElementType.F32}
 SCALE_AND_BIAS = (Operand("scale", FLOATS), Operand("bias", FLOATS))
 
 
@@ -122,7 +124,7 @@ class InstanceNormalization(Operator):
         return [
             Sample(cls(epsilon), (*_normal(16, shape), *parameters))
             for epsilon, shape in ((1e-5, (2, 3, 4, 5)), (1e-2, (1, 3, 7)))
-        ]
+        ] + element_samples(cls(), OTHER_FLOATS, *_normal(16, (2, 3, 4)), *parameters)
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -175,7 +177,11 @@ class GroupNormalization(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         x, six, other, flat = _normal(18, (2, 6, 4, 5), (6,), (6,), (3, 6, 7))
-        return [Sample(cls(3), (x, six, other)), Sample(cls(2, 1e-2), (flat, six, other))]
+        return [
+            Sample(cls(3), (x, six, other)),
+            Sample(cls(2, 1e-2), (flat, six, other)),
+            *element_samples(cls(2), OTHER_FLOATS, flat, six, other),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -229,7 +235,12 @@ class RMSNormalization(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         x, five, tail = _normal(19, (2, 3, 5), (5,), (3, 5))
-        return [Sample(cls(), (x, five)), Sample(cls(1, 1e-2), (x, tail)), Sample(cls(-2), (x, tail))]
+        return [
+            Sample(cls(), (x, five)),
+            Sample(cls(1, 1e-2), (x, tail)),
+            Sample(cls(-2), (x, tail)),
+            *element_samples(cls(), OTHER_FLOATS, x, five),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -273,7 +284,8 @@ class LpNormalization(Operator):
     def samples(cls) -> Sequence[Sample]:
         (x,) = _normal(20, (2, 3, 5))
         x[0, 1] = 0
-        return [Sample(cls(axis, p), (x,)) for axis, p in ((-1, 2), (0, 1), (1, 2), (2, 1))]
+        cases = [Sample(cls(axis, p), (x,)) for axis, p in ((-1, 2), (0, 1), (1, 2), (2, 1))]
+        return cases + element_samples(cls(1), OTHER_FLOATS, x)
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -308,7 +320,10 @@ class MeanVarianceNormalization(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         (x,) = _normal(21, (2, 3, 4, 5))
-        return [Sample(cls(), (x,)), Sample(cls((2, 3)), (x,)), Sample(cls((0, -1)), (x,))]
+        return [
+            *(Sample(cls(axes), (x,)) for axes in ((0, 2, 3), (2, 3), (0, -1))),
+            *element_samples(cls((1, 2)), OTHER_FLOATS, x),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -362,6 +377,7 @@ class LRN(Operator):
             Sample(cls(3), (images * 30,)),
             Sample(cls(5, 0.5, 0.3, 2.0), (images,)),
             Sample(cls(1), (other,)),
+            *element_samples(cls(3), OTHER_FLOATS, other * 20),
         ]
 
     @classmethod

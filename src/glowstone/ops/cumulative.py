@@ -10,8 +10,9 @@ import numpy as np
 
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import NUMBERS
-from glowstone.types import TensorType, is_float_dtype, normalize_axis
+from glowstone.types import ElementType, TensorType, is_float_dtype, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,6 +51,7 @@ class Cumulative(Operator):
         return [Sample(cls(*case), (x,)) for case in cases] + [
             Sample(cls(), (np.arange(1, 6),)),
             Sample(cls(1, True), (x[:, :0],)),
+            *element_samples(cls(1), NUMBERS - {ElementType.F32}, np.array([[1, 2, 3, 1], [2, 2, 1, 3]])),
         ]
 
     @classmethod

@@ -13,6 +13,7 @@ from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.composed_normalization import computed_element, converted
 from glowstone.ops.constant import scalar
+from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import FLOATS, INDICES
 from glowstone.ops.elementwise import Div, Equal, Exp, Log, Mul, Neg, Sub, Where
 from glowstone.ops.indexing import Gather
@@ -103,6 +104,7 @@ class ClassLoss(Operator):
             *(Sample(cls(reduction, -7), (images, masked)) for reduction in REDUCTIONS),
             Sample(cls("mean", -7), (images, masked, weight)),
             Sample(cls("mean", 2), (images, pixels.astype(np.int32), weight)),
+            *element_samples(cls(), FLOATS - {ElementType.F32}, x, fixed=(target,)),
         ]
 
     @classmethod

@@ -11,6 +11,7 @@ import numpy as np
 
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import ALL, FLOATS, INTEGERS
 from glowstone.ops.elementwise import Cast
 from glowstone.ops.shape import Transpose, unsqueeze
@@ -76,7 +77,13 @@ class Reduction(Operator):
             ((1, 3), False),
         ]
         long = random.uniform(-2, 2, (3, 1000)).astype(np.float32)
-        return [*(Sample(cls(axes, keep), (x,)) for axes, keep in cases), Sample(cls((1,), False), (long,))]
+        elements = (cls.operands[0].elements or ALL) - {ElementType.F32}
+        numbers = np.array([[1, 2, 3], [4, 1, 1], [2, 3, 4], [1, 1, 1]])
+        return [
+            *(Sample(cls(axes, keep), (x,)) for axes, keep in cases),
+            Sample(cls((1,), False), (long,)),
+            *element_samples(cls((1,), True), elements, numbers),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

@@ -12,6 +12,7 @@ from glowstone.errors import ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
+from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import NUMBERS, SHAPES
 from glowstone.types import ElementType, TensorType, is_float_dtype, normalize_axis
 
@@ -51,7 +52,12 @@ class ArgExtremum(Operator):
     def samples(cls) -> Sequence[Sample]:
         x = np.random.default_rng(12).integers(-3, 4, (3, 4, 5)).astype(np.float32)
         cases = [(0, True, False), (1, False, False), (-1, True, True), (2, False, False), (0, False, True)]
-        return [Sample(cls(*case), (x,)) for case in cases] + [Sample(cls(1), (x[:0],))]
+        elements = NUMBERS - {ElementType.F32}
+        return [
+            *(Sample(cls(*case), (x,)) for case in cases),
+            Sample(cls(1), (x[:0],)),
+            *element_samples(cls(1), elements, np.abs(x[0])),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
@@ -111,7 +117,11 @@ class TopK(Operator):
     def samples(cls) -> Sequence[Sample]:
         x = np.random.default_rng(13).integers(-9, 10, (3, 40, 5)).astype(np.float32)
         cases = [(1, True, 3), (1, False, 20), (-1, True, 5), (0, False, 1), (2, True, 0)]
-        return [Sample(cls(axis, largest), (x, np.array([k]))) for axis, largest, k in cases]
+        elements = NUMBERS - {ElementType.F32}
+        return [
+            *(Sample(cls(axis, largest), (x, np.array([k]))) for axis, largest, k in cases),
+            *element_samples(cls(1), elements, np.abs(x[0].T), fixed=(np.array([3]),)),
+        ]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
