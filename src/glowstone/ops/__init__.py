@@ -135,8 +135,20 @@ from glowstone.ops.pooling import AveragePool, GlobalAveragePool, MaxPool, Pooli
 from glowstone.ops.quantization import DequantizeLinear, DynamicQuantizeLinear, LinearQuantization, QuantizeLinear
 from glowstone.ops.quantized_products import ConvInteger, IntegerConvolution, MatMulInteger, QLinearConv, QLinearMatMul
 from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
+from glowstone.ops.recurrence import (
+    Recurrence,
+)
+from glowstone.ops.recurrent import (
+    GRU,
+    LSTM,
+    RNN,
+    RecurrentNetwork,
+)
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
 from glowstone.ops.resize import Resize
+from glowstone.ops.reverse_sequence import (
+    ReverseSequence,
+)
 from glowstone.ops.rotary_embedding import RotaryEmbedding
 from glowstone.ops.sampling import AffineGrid, GridSample
 from glowstone.ops.scatter import GatherElements, GatherND, ScatterElements, ScatterND
@@ -167,7 +179,10 @@ from glowstone.ops.transposed_convolution import ConvTranspose
 from glowstone.ops.unpooling import MaxUnpool
 
 __all__ = [
+    "GRU",
     "LRN",
+    "LSTM",
+    "RNN",
     "Abs",
     "Acos",
     "Acosh",
@@ -288,6 +303,8 @@ __all__ = [
     "RMSNormalization",
     "Range",
     "Reciprocal",
+    "Recurrence",
+    "RecurrentNetwork",
     "ReduceL1",
     "ReduceL2",
     "ReduceLogSum",
@@ -303,6 +320,7 @@ __all__ = [
     "Reshape",
     "ReshapeLike",
     "Resize",
+    "ReverseSequence",
     "RotaryEmbedding",
     "Round",
     "ScatterElements",
