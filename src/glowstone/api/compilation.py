@@ -222,6 +222,7 @@ class _Source:
         self._digest: str | None = None
         self._held: bytes | None = None
         """The file's bytes between the first read and the first import."""
+        self._locations: list[str] = []
 
     def graph(self) -> Graph:
         """Import the model.
@@ -229,7 +230,9 @@ class _Source:
         Raises:
             ModelError: the model is not valid, or not what it was when it was compiled.
         """
-        return importer.import_model(self._open(), self._shapes, self._constants)
+        opened = self._open()
+        self._locations = importer.external_locations(opened.proto.graph)
+        return importer.import_model(opened, self._shapes, self._constants)
 
     def graph_once(self, graph: Graph) -> Callable[[], Graph]:
         """A function that gives the graph that is already there the first time, and imports it again later."""
@@ -283,30 +286,28 @@ class _Source:
         self._held = None
 
     def _open(self) -> ModelFile:
-        data, name, folder = importer.read_bytes(self._model) if self._held is None else self._held_file()
-        self._held = None
-        if data is not None and self._digest is not None and _digest(data) != self._digest:
-            raise ModelError("the model file was changed after it was compiled", file=name, remedy="compile it again")
+        name, folder = importer.locate(self._model)
+        data, self._held = self._held, None
+        if data is None:
+            data, _, _ = importer.read_bytes(self._model)
+            if data is not None and self._digest is not None and _digest(data) != self._digest:
+                raise ModelError(
+                    "the model file was changed after it was compiled", file=name, remedy="compile it again"
+                )
         return importer.parse_model(self._model if data is None else data, name, folder)
 
-    def _held_file(self) -> tuple[bytes | None, str, Path | None]:
-        is_path = isinstance(self._model, str | os.PathLike)
-        folder = Path(os.path.realpath(self._model)).parent if is_path else None
-        return self._held, str(self._model) if is_path else "<bytes>", folder
-
     def external_files(self) -> tuple[tuple[str, str], ...]:
-        """Path and digest of every file with external data."""
-        _, _, folder = importer.read_bytes(self._model)
+        """Path and digest of every file with external data, as of the last import."""
+        _, folder = importer.locate(self._model)
         if folder is None:
             return ()
-        locations = importer.external_locations(importer.open_model(self._model).proto.graph)
-        return tuple((location, _digest((folder / location).read_bytes())) for location in locations)
+        return tuple((location, _digest((folder / location).read_bytes())) for location in self._locations)
 
     def has_files(self, files: tuple[tuple[str, str], ...]) -> bool:
         """Whether the files with external data are there and unchanged."""
         if not files:
             return True
-        _, _, folder = importer.read_bytes(self._model)
+        _, folder = importer.locate(self._model)
         if folder is None:
             return False
         return all(_file_digest(folder / location) == digest for location, digest in files)

@@ -30,6 +30,13 @@ class ModelFile:
     opset: int
 
 
+def locate(source: ModelSource) -> tuple[str, Path | None]:
+    """The name for errors, and the folder that a file really lies in; None where the source is no path."""
+    if isinstance(source, (str, os.PathLike)):
+        return str(source), Path(os.path.realpath(source)).parent
+    return ("<bytes>" if isinstance(source, (bytes, bytearray, memoryview)) else "<ModelProto>"), None
+
+
 def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
     """The serialized bytes (None for a ModelProto), the name for errors, and the folder of a file.
 
@@ -37,11 +44,11 @@ def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
         ModelError: the file cannot be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source), "<bytes>", None
+        return bytes(source), *locate(source)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         try:
-            return path.read_bytes(), str(path), Path(os.path.realpath(path)).parent
+            return path.read_bytes(), *locate(path)
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
             raise ModelError(
                 "cannot read the model file",
@@ -49,7 +56,7 @@ def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
                 found=getattr(error, "strerror", None) or error,
                 remedy="check the path",
             ) from error
-    return None, "<ModelProto>", None
+    return None, *locate(source)
 
 
 def open_model(source: ModelSource) -> ModelFile:

@@ -12,7 +12,8 @@ ALIGNMENT = 64
 
 
 def aligned_bytes(size: int) -> Bytes:
-    """Uninitialized bytes that begin on a cache line."""
+    """Uninitialized bytes that begin on a cache line; a line where none are asked for, so that there is an address."""
+    size = max(size, ALIGNMENT)
     block = np.empty(size + ALIGNMENT, np.uint8)
     skip = -block.ctypes.data % ALIGNMENT
     return block[skip : skip + size]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
 from glowstone.backends.cpu.winograd_transforms import KERNEL, POINTS, TILE
 
-COLD_BYTES_PER_NANOSECOND = 20.0
+COLD_BYTES_PER_NANOSECOND = 10.0
 """Weights come from memory once per run."""
 TRANSFORM_NANOSECONDS = 0.09
 """Per transformed number of a tile, input or output, at the width of an AVX2 register."""

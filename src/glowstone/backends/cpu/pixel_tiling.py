@@ -14,6 +14,8 @@ SPAN_BYTES = 160 * 1024
 """Weights of the panels that one unit goes through: they should stay in the second-level cache from unit to unit."""
 SLICE_BYTES = 64 * 1024
 """Weights of one slice of the reduction: this slice and the next, prefetched, should stay there too."""
+MOST_TERMS = 256
+"""Products summed in one chain: a slice is summed by itself, so that long reductions round less."""
 CHUNK_BYTES = 256 * 1024
 """Inputs of one chunk, likewise."""
 HEAVY_BYTES = 1024 * 1024
@@ -29,10 +31,11 @@ FEWEST_CHUNK_TILES = 8
 
 @dataclass(frozen=True)
 class Reduction:
-    """What is summed for every output: input blocks, and the weights of one of them in one panel, in bytes."""
+    """What is summed for every output: input blocks, the weights of one of them in one panel in bytes, its products."""
 
     blocks: int
     block_bytes: int
+    block_terms: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def plan_tiling(pixels: int, most: int, panels: int, reduction: Reduction, pixel
     most_panels = min(panels, SPAN_BYTES // panel_bytes, -(-panels * chunks // FEWEST_UNITS))
     spans = -(-panels // max(1, most_panels))
     span = -(-panels // max(1, spans))
-    slices = max(1, -(-panel_bytes // SLICE_BYTES))
+    slices = max(1, -(-panel_bytes // SLICE_BYTES), -(-reduction.blocks * reduction.block_terms // MOST_TERMS))
     slice_blocks = max(1, -(-reduction.blocks // slices))
     return Tiling(
         tiles=tiles,

@@ -29,7 +29,7 @@ TARGETS = [Target.parse(f"x86_64-unknown-linux-gnu/x86-64-v{level}") for level i
     stride=st.integers(1, 4),
 )
 def test_everything_once(pixels, most, panels, blocks, taps, stride):
-    reduction = Reduction(blocks, 512 * taps)
+    reduction = Reduction(blocks, 512 * taps, 8 * taps)
     tiling = plan_tiling(pixels, most, panels, reduction, blocks * 32 * stride, rows=taps + 1)
     sizes = [tiling.pixels + (number < tiling.longer) for number in range(tiling.tiles)]
     assert sum(sizes) == pixels

@@ -223,15 +223,17 @@ class BlockedConvolutionGenerator:
         return emitter.offset(part.weights, emitter.add(size, offset))
 
     def _accumulate(self, part: _Slice, tile: _Tile, size: int) -> list[Value]:
-        """Sums of the tile's `size` pixels by the panel's blocks, pixel-major, on top of the partial ones.
+        """Sums of the tile's `size` pixels by the panel's blocks, pixel-major, with the partial ones of earlier slices.
 
-        Input blocks, taps and parts of a block are one loop: every loop end costs a mispredicted branch.
+        Input blocks, taps and parts of a block are one loop: every loop end costs a mispredicted branch. A slice is
+        summed by itself and then added to what came before: that rounds less than one long chain.
         """
         emitter = self.emitter
-        initial = emitter.select(part.is_first, self.zeros, tile.partial)
+        earlier = emitter.select(part.is_first, self.zeros, tile.partial)
+        nothing = [emitter.zeros(self.lanes)] * (size * self.panel)
         first = self.table.taps_row(tile.pixel)
         place = _Place(part.inputs, first, self.taps, I64(self.parts))
-        state = [part.weights, tile.weights_ahead, *place.values, *self.store.load(initial, size)]
+        state = [part.weights, tile.weights_ahead, *place.values, *nothing]
         with emitter.for_range(0, part.steps, carried=state) as loop:
             weights, ahead = loop.values[:2]
             place = _Place(*loop.values[2:PLACE_END])
@@ -242,7 +244,8 @@ class BlockedConvolutionGenerator:
                 emitter.offset(ahead, self.lines_ahead * LINE_FLOATS),
             ]
             loop.carry([*moved, *self._next_place(place, first).values, *sums])
-        return loop.results[PLACE_END:]
+        pairs = zip(loop.results[PLACE_END:], self.store.load(earlier, size), strict=True)
+        return [emitter.builder.fadd(total, before) for total, before in pairs]
 
     def _prefetch(self, weights: Value, entry: Value, place: _Place, size: int) -> None:
         """Ask for weights of the next slice and, of a 1 x 1 kernel, for the inputs of the next tile."""

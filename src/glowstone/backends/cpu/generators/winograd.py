@@ -1,6 +1,7 @@
 """Winograd convolution: transform a block of input tiles, 36 matrix products, transform the sums back and finish.
 
-Transformed inputs lie in scratch as [36, tiles, depth], sums as [36, tiles, channels of the unit].
+Transformed inputs lie in scratch as [36, tiles, depth], sums as [36, tiles, channels of the unit], each of the 36 a
+cache line further than it need be: at distances of powers of two they would fall on the same lines of the cache.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.generators.product import LeftRows, Panel, ProductEmitter, Results
 from glowstone.backends.cpu.ir_types import F32, Value
 from glowstone.backends.cpu.kernel_family import InnerStride, KernelKey
+from glowstone.backends.cpu.kernels.winograd_convolution import LINE_FLOATS
 from glowstone.backends.cpu.operations.winograd import WinogradConvolution
 from glowstone.backends.cpu.product_tile import ProductTile, panel_width
 from glowstone.backends.cpu.target import Target
@@ -37,15 +39,16 @@ class WinogradGenerator:
         self._patch = emitter.stack(F32, POINTS * POINTS * self._lanes)
         self._half = emitter.stack(F32, POINTS * POINTS * self._lanes)
         self._depth = emitter.extent(U, 2)
+        tiles, channels = emitter.derived(BLOCK_TILES), emitter.mul(emitter.derived(GROUP_PANELS), self._panel)
+        self._inputs_apart = emitter.add(emitter.mul(tiles, self._depth), LINE_FLOATS)
+        self._sums_apart = emitter.add(emitter.mul(tiles, channels), LINE_FLOATS)
 
     def emit(self) -> None:
         """Units are (image, block of tiles, group of panels)."""
         emitter = self._emitter
         product = ProductEmitter(emitter, self._tile, None)
         inputs = emitter.scratch
-        sums = emitter.offset(
-            inputs, emitter.mul(emitter.mul(POINTS * POINTS, emitter.derived(BLOCK_TILES)), self._depth)
-        )
+        sums = emitter.offset(inputs, emitter.mul(POINTS * POINTS, self._inputs_apart))
         with emitter.for_units() as units:
             rest, group = emitter.divmod(units.index, emitter.derived(GROUPS))
             image, block = emitter.divmod(rest, emitter.derived(BLOCKS))
@@ -89,19 +92,28 @@ class WinogradGenerator:
         return source, pitch
 
     def _copy_patch(self, plane: Value, top: Value, left: Value) -> None:
+        """Zeros, and over them the part of the patch that lies in the input."""
+        emitter, lanes = self._emitter, self._lanes
+        for place in range(POINTS * POINTS):
+            emitter.store_floats(emitter.zeros(lanes), emitter.offset(self._patch, place * lanes))
+        first_row, end_row = self._inside(top, emitter.extent(X, 2))
+        first_column, end_column = self._inside(left, emitter.extent(X, 3))
+        with emitter.for_range(first_row, end_row) as rows:
+            row = emitter.add(top, rows.index)
+            source = emitter.strided(plane, F32, (row, emitter.stride(X, 2)), (left, emitter.stride(X, 3)))
+            target = emitter.offset(self._patch, emitter.mul(rows.index, POINTS * lanes))
+            with emitter.for_range(first_column, end_column) as columns:
+                place = emitter.mul(columns.index, lanes)
+                emitter.store_floats(
+                    emitter.load_floats(emitter.offset(source, place), lanes), emitter.offset(target, place)
+                )
+
+    def _inside(self, start: Value, extent: Value) -> tuple[Value, Value]:
+        """First and end of the patch's positions along an axis that lie in the input."""
         emitter = self._emitter
-        with emitter.for_range(0, POINTS) as rows, emitter.for_range(0, POINTS) as columns:
-            row, column = emitter.add(top, rows.index), emitter.add(left, columns.index)
-            place = emitter.add(emitter.mul(rows.index, POINTS), columns.index)
-            target = emitter.offset(self._patch, emitter.mul(place, self._lanes))
-            inside = emitter.both(
-                emitter.builder.icmp_unsigned("<", row, emitter.extent(X, 2)),
-                emitter.builder.icmp_unsigned("<", column, emitter.extent(X, 3)),
-            )
-            emitter.store_floats(emitter.zeros(self._lanes), target)
-            with emitter.if_true(inside):
-                source = emitter.strided(plane, F32, (row, emitter.stride(X, 2)), (column, emitter.stride(X, 3)))
-                emitter.store_floats(emitter.load_floats(source, self._lanes), target)
+        first = emitter.minimum(emitter.maximum(emitter.sub(0, start), 0), POINTS)
+        end = emitter.minimum(emitter.maximum(emitter.sub(extent, start), 0), POINTS)
+        return first, end
 
     def _transform_tile(self, source: Value, pitch: Value, target: Value) -> None:
         """B^T d B: down the columns into a buffer, then along its rows into scratch, 36 vectors far apart."""
@@ -112,14 +124,13 @@ class WinogradGenerator:
             values = [emitter.load_floats(emitter.strided(column, F32, (row, pitch)), lanes) for row in range(POINTS)]
             for row, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
                 emitter.store_floats(value, emitter.strided(self._half, F32, (row, POINTS * lanes), (place, 1)))
-        apart = emitter.mul(emitter.derived(BLOCK_TILES), self._depth)
         with emitter.for_range(0, POINTS) as rows:
             row_start = emitter.offset(self._half, emitter.mul(rows.index, POINTS * lanes))
             values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
             first = emitter.mul(rows.index, POINTS)
             for column_number, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
                 point = emitter.add(first, column_number)
-                emitter.store_floats(value, emitter.strided(target, F32, (point, apart)))
+                emitter.store_floats(value, emitter.strided(target, F32, (point, self._inputs_apart)))
 
     def _combined(self, matrix: Sequence[Sequence[int]], values: Sequence[Value]) -> list[Value]:
         """The matrix times a column of vectors."""
@@ -149,11 +160,10 @@ class WinogradGenerator:
         """For every point and panel: [tiles, depth] times [depth, panel]."""
         emitter, panel = self._emitter, self._panel
         panels = emitter.extent(U, 1)
-        tiles = emitter.derived(BLOCK_TILES)
         channels = unit.channels
         with emitter.for_range(0, POINTS * POINTS) as points:
-            rows = emitter.offset(inputs, emitter.mul(points.index, emitter.mul(tiles, self._depth)))
-            point_sums = emitter.offset(sums, emitter.mul(points.index, emitter.mul(tiles, channels)))
+            rows = emitter.offset(inputs, emitter.mul(points.index, self._inputs_apart))
+            point_sums = emitter.offset(sums, emitter.mul(points.index, self._sums_apart))
             with emitter.for_range(unit.first_panel, unit.end_panel(panels)) as loop:
                 number = emitter.add(emitter.mul(points.index, panels), loop.index)
                 weights = emitter.offset(emitter.pointer(U), emitter.mul(emitter.mul(number, self._depth), panel))
@@ -184,11 +194,10 @@ class WinogradGenerator:
     def _finish_tile(self, unit: _Unit, source: Value, corner: tuple[Value, Value], epilogue: BlockEpilogue) -> None:
         """A^T m A: down the columns into a buffer, then along its rows; pixels inside the output are stored."""
         emitter, lanes = self._emitter, self._lanes
-        apart = emitter.mul(emitter.derived(BLOCK_TILES), unit.channels)
         with emitter.for_range(0, POINTS) as columns:
             values = [
                 emitter.load_floats(
-                    emitter.strided(source, F32, (emitter.add(columns.index, row * POINTS), apart)), lanes
+                    emitter.strided(source, F32, (emitter.add(columns.index, row * POINTS), self._sums_apart)), lanes
                 )
                 for row in range(POINTS)
             ]

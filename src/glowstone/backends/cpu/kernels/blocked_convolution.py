@@ -47,7 +47,7 @@ class BlockedConvolutionFamily(KernelFamily):
             pixels,
             most,
             panels // operation.groups,
-            Reduction(in_blocks, taps * lanes_in * panel * lanes_out * FLOAT_BYTES),
+            Reduction(in_blocks, taps * lanes_in * panel * lanes_out * FLOAT_BYTES, taps * lanes_in),
             pixel_bytes=in_blocks * lanes_in * operation.strides[0] * operation.strides[1] * FLOAT_BYTES,
             rows=1 + len(kinds) + taps,
         )

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 MOST_TILES = 24
 """Tiles of a unit: every transformed weight is read once for so many."""
-FEWEST_TILES = 6
-FEWEST_UNITS = 6
+FEWEST_TILES = 12
+FEWEST_UNITS = 4
 """So many units let a few threads share small images, at the price of transforming inputs again."""
-FEWEST_CHANNELS = 64
+FEWEST_CHANNELS = 128
 """Output channels of a unit: fewer would not be worth transforming the inputs again."""
 LINE_FLOATS = 16
+"""Floats of a cache line."""
 
 
 @dataclass(frozen=True)
@@ -79,4 +80,4 @@ class WinogradFamily(KernelFamily):
 
 def scratch_floats(division: TileDivision, depth: int, panel: int) -> int:
     """Transformed inputs and sums of one unit."""
-    return POINTS * POINTS * division.tiles * (depth + division.panels * panel) + LINE_FLOATS
+    return POINTS * POINTS * (division.tiles * (depth + division.panels * panel) + 2 * LINE_FLOATS)
