@@ -17,10 +17,10 @@ import numpy as np
 from glowstone.backends.cpu.machine import create_target_machine, parse_module
 from glowstone.backends.cpu.native.emit import emit_run_loop
 from glowstone.backends.cpu.target import Target
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Record
 from glowstone.runtime.loader import load_object
 from glowstone.runtime.native import native_code
 from glowstone.runtime.runner import Runner, prepare
+from glowstone.table import FIRST_ARGUMENT_BASE, Record
 
 INSTRUCTIONS = 3_000
 UNITS = 64

@@ -20,7 +20,7 @@ from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
 from glowstone.irgen import ConstantPool, Generator, schedule
 from glowstone.lir import Instruction, Program
 from glowstone.lir.printer import print_program
-from glowstone.lir.table import KernelCall, TableEntry, Words, encode
+from glowstone.lir.table import TableEntry, encode
 from glowstone.lir.verifier import verify_program
 from glowstone.lir_passes.pipeline import LIR_PASSES
 from glowstone.lowering import check_legal, decompose
@@ -28,11 +28,10 @@ from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_pla
 from glowstone.options import Options
 from glowstone.support.pass_manager import Dump, PassManager
 from glowstone.support.stage_dump import StageDump
+from glowstone.table import KernelCall, Words
 from glowstone.types import Shape
 
 logger = logging.getLogger("glowstone")
-
-NUMERICS = ("relaxed", "strict")
 
 
 @dataclass

@@ -71,6 +71,23 @@ class ShapeError(GlowstoneError, ValueError):
     """A shape does not fit the model: wrong rank, a static dimension that differs, symbols that disagree."""
 
 
+class UnknownValueError(ShapeError):
+    """A value that decides a shape depends on data that arrives with a call.
+
+    `value` is that value of the graph; `inputs` names the graph inputs it follows from by arithmetic the host can do,
+    once the importer has found them.
+    """
+
+    def __init__(self, message: str, *, value: object = None) -> None:
+        super().__init__(
+            message,
+            expected="a value that follows from shapes and constants",
+            remedy="fix the input it depends on with constants={...}",
+        )
+        self.value = value
+        self.inputs: tuple[str, ...] = ()
+
+
 class InputError(GlowstoneError, ValueError):
     """An input given to a call is not what the model declares: name, element type, aliasing, missing."""
 

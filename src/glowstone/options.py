@@ -16,6 +16,7 @@ import platformdirs
 
 from glowstone.errors import InputError
 
+NUMERICS: Final = ("relaxed", "strict")
 _MEBIBYTE: Final = 1 << 20
 _SUFFIXES: Final = {"k": 1 << 10, "m": _MEBIBYTE, "g": 1 << 30, "t": 1 << 40}
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})

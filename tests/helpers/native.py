@@ -14,10 +14,10 @@ import numpy as np
 from glowstone.backends.cpu.machine import create_target_machine, parse_module
 from glowstone.backends.cpu.native.emit import emit_run_loop
 from glowstone.backends.cpu.target import Target
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, HEADER_WORDS, Record
 from glowstone.runtime.loader import LoadedObject, load_object
 from glowstone.runtime.native import NativeCode, native_code
 from glowstone.runtime.runner import Runner, prepare
+from glowstone.table import FIRST_ARGUMENT_BASE, HEADER_WORDS, Record
 
 MEETING_PATIENCE = 1 << 32
 """Looks at a counter, at least some seconds."""

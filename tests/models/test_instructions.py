@@ -10,48 +10,8 @@ import numpy as np
 from helpers.inputs import encoder_inputs
 
 from glowstone.backends.interpreter import Interpreter
-from glowstone.compiler import Plan
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Address, TableEntry, encode
-from glowstone.runtime.executable import address_of
-from glowstone.runtime.runner import Runner, prepare
 from glowstone.tools import recognizer, resnet50
-
-LINE_BYTES = 64
-
-
-def aligned_copy(array: np.ndarray) -> np.ndarray:
-    raw = np.zeros(array.nbytes + LINE_BYTES, np.uint8)
-    start = -raw.ctypes.data % LINE_BYTES
-    copy = raw[start : start + array.nbytes].view(array.dtype)
-    copy[:] = array.reshape(-1)
-    return copy
-
-
-class MachineCode:
-    """Runs one instruction at a time on copies of its buffers."""
-
-    def __init__(self, model, plan: Plan) -> None:
-        engine = model._engine
-        self._code = model._code
-        self._planner = engine.settings.backend.planner
-        self._kernels = engine.library.indices(plan.keys)
-        self._library = engine.library
-        self.copies = {}
-
-    def before(self, number, instruction, show) -> None:
-        buffers = dict.fromkeys(view.buffer for view in instruction.operands)
-        self.copies = {buffer: aligned_copy(show(buffer.view())) for buffer in buffers}
-
-    def run(self, instruction) -> None:
-        call = self._planner.plan(instruction)
-        addresses = {buffer: Address(FIRST_ARGUMENT_BASE + i, 0) for i, buffer in enumerate(self.copies)}
-        words = encode([TableEntry(instruction, call, self._kernels[call.key])], addresses)
-        library = self._library
-        table = prepare(words, library.addresses, FIRST_ARGUMENT_BASE + len(self.copies), library.keep_alive)
-        runner = Runner(self._code, table, 1, str)
-        for base, copy in enumerate(self.copies.values(), FIRST_ARGUMENT_BASE):
-            runner.bases[base] = address_of(copy)
-        runner.run()
+from glowstone.tools.stepping import IsolatedInstructions
 
 
 def largest_error(found: np.ndarray, expected: np.ndarray) -> float:
@@ -66,8 +26,8 @@ def largest_error(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def assert_instructions_agree(model, inputs) -> None:
-    plan = model._engine.reference_plan()
-    machine = MachineCode(model, plan)
+    plan = model.engine.reference_plan()
+    machine = IsolatedInstructions(model, plan)
     compared = []
 
     def after(number, instruction, show) -> None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from glowstone import bundle
-from glowstone.api.engine import Engine
 from glowstone.backends.cpu.target import Target
 from glowstone.runtime.executable import Argument, Executable
 from glowstone.types import ElementType
 
 
-def write_engine_bundle(engine: Engine, target: Target, folder: Path, name: str) -> tuple[Path, Path]:
-    """Write `<name>.o` and `<name>.h`; returns their paths.
+def write_executable_bundle(
+    executable: Executable, keys: tuple[object, ...], target: Target, folder: Path, name: str
+) -> tuple[Path, Path]:
+    """Write `<name>.o` and `<name>.h`; returns their paths. `keys` are the kernels' by index.
 
     Raises:
         InputError, LimitError, UnsupportedError, OSError: as `bundle.write_bundle`.
     """
-    executable = engine.executable(engine.reference)
-    keys = tuple(key for _, _, key in engine.library.objects())
     return bundle.write_bundle(folder, _bundle(executable, keys, name), target)
 
 

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.api.bundling import write_engine_bundle
 from glowstone.api.engine import MOST_EXECUTABLES, Engine, Shapes
 from glowstone.api.report import build_report
 from glowstone.backends.cpu.target import Target
 from glowstone.errors import InputError, ShapeError
-from glowstone.graph import Dimension
 from glowstone.runtime.executable import Argument, BoundRun, Executable, address_of
 from glowstone.runtime.native import NativeCode
+from glowstone.types import Dimension
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -145,7 +144,7 @@ class Model:
             LimitError: the constants are too large for one object file.
             OSError: a file cannot be written.
         """
-        return write_engine_bundle(self._engine, self._target, Path(folder), name)
+        return self._engine.maker.write_bundle(self._target, Path(folder), name)
 
     def report(self) -> dict[str, Any]:
         """What the compiler did: stages with seconds, instructions with kernels, memory, counters."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glowstone.api.engine import Engine
-from glowstone.compiler import Plan
+
+if TYPE_CHECKING:
+    from glowstone.compiler import Plan
 
 
 def build_report(engine: Engine) -> dict[str, Any]:

@@ -8,25 +8,21 @@ Large arrays are not in the records but views of the block, which is mapped.
 
 from __future__ import annotations
 
-import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glowstone.api.engine import Engine, Ready, Shapes, Signature
-from glowstone.compiler import Template
-from glowstone.graph import Tensor
-from glowstone.graph.flat import flatten, unflatten
-from glowstone.irgen import ConstantPool
-from glowstone.lir import Buffer, BufferKind
-from glowstone.lir.table import Words
+from glowstone.api.engine import Engine, Shapes, Signature
 from glowstone.runtime.arena import Bytes
 from glowstone.runtime.executable import Argument, Executable
 from glowstone.runtime.runner import prepare
-from glowstone.types import ElementType, TensorType
+from glowstone.table import FIRST_ARGUMENT_BASE, Words
+
+if TYPE_CHECKING:
+    from glowstone.backends.cpu.kernel_family import KernelKey
 
 LENGTH_BYTES = 8
 ALIGNMENT = 64
@@ -51,6 +47,8 @@ class ReadyRecord:
 
 def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[bytes | memoryview]:
     """The parts of the entry, in order."""
+    from glowstone.api.saved_template import pickle_template  # the compiler is there: the model comes from it
+
     executable = engine.executable(engine.reference)
     ready = engine.ready_template(engine.reference)
     objects = engine.library.objects()
@@ -66,7 +64,7 @@ def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[by
         executable.names,
         external_files,
     )
-    second = _pickled_template(ready.template, [key for _, _, key in objects])
+    second = pickle_template(ready.template, [key for _, _, key in objects])
     records = [pickle.dumps(first, protocol=5), second]
     head = b"".join(len(record).to_bytes(LENGTH_BYTES, "little") for record in records)
     body = head + b"".join(records)
@@ -79,8 +77,9 @@ class SavedModel:
     """An entry that was read: the first record, and the rest on demand."""
 
     record: ReadyRecord
-    _second: memoryview
-    _block: Bytes
+    template: memoryview
+    """What `SavedTemplate` reads."""
+    block: Bytes
 
     @staticmethod
     def read(content: memoryview) -> SavedModel:
@@ -93,86 +92,24 @@ class SavedModel:
         return SavedModel(record, content[middle:end], block)
 
     def restore(self, engine: Engine) -> None:
-        """Give the engine its kernels, its executable and its template."""
+        """Give the engine its kernels and the executable of its reference shape."""
         record = self.record
-        keys = _Lazy(lambda: _Second(self._second, self._block).keys)
-        engine.library.restore(record.kernels, keys)
-        bases = 3 + len(record.inputs) + len(record.outputs)
+        engine.library.restore(record.kernels, _KeysLater(engine))
+        bases = FIRST_ARGUMENT_BASE + len(record.inputs) + len(record.outputs)
         table = prepare(record.words, engine.library.addresses, bases, engine.library.keep_alive)
         plan_constants = np.frombuffer(record.plan_constants, np.uint8)
-        executable = Executable(
-            table, self._block, plan_constants, record.arena_bytes, record.inputs, record.outputs, record.names
+        engine.adopt(
+            Executable(
+                table, self.block, plan_constants, record.arena_bytes, record.inputs, record.outputs, record.names
+            )
         )
-        engine.adopt(executable, lambda: Ready(_Second(self._second, self._block).template(), self._block))
 
 
-class _Lazy:
-    """A value computed when it is first called for."""
+@dataclass(frozen=True)
+class _KeysLater:
+    """The kernel keys of an engine, when a key is looked up: asking its maker imports the compiler."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._value: Any = None
+    engine: Engine
 
-    def __call__(self) -> Any:
-        if self._value is None:
-            self._value = self._make()
-        return self._value
-
-
-class _Second:
-    """The second record, unpickled."""
-
-    def __init__(self, pickled: memoryview, block: Bytes) -> None:
-        self._block = block
-        self._flat, self._order, self._entries, self.keys = _Unpickler(io.BytesIO(pickled)).load()
-
-    def template(self) -> Template:
-        pool = ConstantPool()
-        entries = [
-            (tensor, channel_block, Buffer(name, BufferKind.CONSTANT, type.element, type.shape, channels))
-            for tensor, channel_block, name, type, channels in self._entries
-        ]
-        pool.adopt(self._block, entries)
-        return Template(unflatten(self._flat), self._order, pool)
-
-
-def _pickled_template(template: Template, keys: list[object]) -> bytes:
-    """The template without the content of tensors that lie in the block as they are."""
-    entries = template.constants.entries()
-    in_block = {id(tensor) for tensor, channel_block, _ in entries if channel_block is None and tensor.array.size > 1}
-    buffer = io.BytesIO()
-    described = [
-        (tensor, channel_block, item.name, TensorType(item.element, item.shape), item.channels)
-        for tensor, channel_block, item in entries
-    ]
-    _Pickler(buffer, in_block).dump((flatten(template.graph), template.order, described, keys))
-    return buffer.getvalue()
-
-
-class _Pickler(pickle.Pickler):
-    """Writes a tensor that lies in the block as its type only; `ConstantPool.adopt` gives it its content again."""
-
-    def __init__(self, file: io.BytesIO, in_block: set[int]) -> None:
-        super().__init__(file, protocol=5)
-        self._in_block = in_block
-        self._numbers: dict[int, int] = {}
-
-    def persistent_id(self, value: object) -> object:
-        if isinstance(value, Tensor) and id(value) in self._in_block:
-            number = self._numbers.setdefault(id(value), len(self._numbers))
-            return (number, value.element, value.array.shape)
-        return None
-
-
-class _Unpickler(pickle.Unpickler):
-    """The reverse of `_Pickler`: one tensor object for each number."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file)
-        self._tensors: dict[int, Tensor] = {}
-
-    def persistent_load(self, identity: tuple[int, ElementType, tuple[int, ...]]) -> Tensor:
-        number, element, shape = identity
-        if number not in self._tensors:
-            self._tensors[number] = Tensor(np.broadcast_to(np.zeros((), element.dtype), shape), element)
-        return self._tensors[number]
+    def __call__(self) -> Sequence[KernelKey]:
+        return self.engine.maker.saved_keys()

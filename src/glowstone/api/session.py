@@ -13,10 +13,8 @@ import numpy as np
 from glowstone.api.compilation import compile
 from glowstone.api.model import TensorInfo
 from glowstone.errors import InputError, ShapeError
-from glowstone.graph import Dimension
-from glowstone.importer import ModelSource
-from glowstone.importer.probe_model import dimension_probe
-from glowstone.types import ElementType
+from glowstone.support.model_source import ModelSource
+from glowstone.types import Dimension, ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -197,6 +195,8 @@ def _overrides(options: Any, symbols: list[str]) -> dict[str, int]:
         return dict(shown)
     if not symbols or not type(options).__module__.startswith("onnxruntime"):
         return {}
+    from glowstone.importer.probe_model import dimension_probe
+
     runtime = sys.modules["onnxruntime"]
     probe = runtime.InferenceSession(dimension_probe(symbols), options, providers=PROVIDERS)
     extents = [argument.shape[0] for argument in probe.get_inputs()]

@@ -11,8 +11,8 @@ from typing import Protocol
 from glowstone.graph import Graph, Node
 from glowstone.irgen import RuleTable, find_rule
 from glowstone.lir import Instruction
-from glowstone.lir.table import KernelCall
 from glowstone.ops import Constant, Fused
+from glowstone.table import KernelCall
 
 
 class KernelPlanner(Protocol):

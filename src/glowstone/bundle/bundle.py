@@ -17,7 +17,7 @@ from glowstone.bundle.argument import Argument
 from glowstone.bundle.data_sections import add_data
 from glowstone.bundle.header import header_text
 from glowstone.errors import InputError, LimitError
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Words
+from glowstone.table import FIRST_ARGUMENT_BASE, Words
 
 MAX_CONSTANT_BYTES = 1 << 30
 """Code reaches its constants by 32-bit distances."""

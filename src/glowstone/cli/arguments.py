@@ -9,7 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
+from glowstone.tools.arrays import ALL_INPUTS
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+ARCHIVE_SUFFIX = ".npz"
 
 
 @dataclass
@@ -29,10 +33,12 @@ def parse_shape(argument: str) -> tuple[str, tuple[int, ...]]:
 
 
 def parse_file(argument: str) -> tuple[str, Path]:
-    """The file of an input: x=file.npy."""
+    """The file of an input: x=file.npy; file.npz alone has all inputs, under their names."""
     name, separator, file = argument.partition("=")
+    if not separator and argument.endswith(ARCHIVE_SUFFIX):
+        return ALL_INPUTS, Path(argument)
     if not separator or not name or not file:
-        raise click.BadParameter(f"{argument!r} is not of the form x=file.npy")
+        raise click.BadParameter(f"{argument!r} is not of the form x=file.npy or file.npz")
     return name, Path(file)
 
 

@@ -32,9 +32,9 @@ REFERENCES = ("interpreter", "evaluator", "onnxruntime")
     "--input",
     "inputs",
     type=parse_file,
-    metavar="NAME=FILE",
+    metavar="[NAME=]FILE",
     multiple=True,
-    help="An input and its file; random numbers by default.",
+    help="An input and its file, or an .npz with all; random numbers by default.",
 )
 @click.option(
     "--tolerance", type=click.FloatRange(min=0.0), help="What floats may differ by, as a part of the largest value."

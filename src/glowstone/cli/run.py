@@ -25,9 +25,9 @@ from glowstone.tools.input_files import model_inputs, read_files
     "--input",
     "inputs",
     type=parse_file,
-    metavar="NAME=FILE",
+    metavar="[NAME=]FILE",
     multiple=True,
-    help="An input and its file: .npy, .npz, PNG, JPEG, PPM, or raw elements. May be repeated.",
+    help="An input and its file: .npy, .npz, PNG, JPEG, PPM, or raw elements; or an .npz with all. May be repeated.",
 )
 @shape_option
 @image_options

@@ -15,9 +15,11 @@ import numpy as np
 import glowstone
 from glowstone.errors import LimitError
 from glowstone.exporter.own import own_form
-from glowstone.exporter.standard import ONNX_TYPES, standard_form
-from glowstone.graph import Dimension, Graph, Node, Tensor, Value
+from glowstone.exporter.standard import standard_form
+from glowstone.exporter.standard_rules import ONNX_TYPES
+from glowstone.graph import Graph, Node, Tensor, Value
 from glowstone.ops import Constant
+from glowstone.types import Dimension
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -47,6 +49,7 @@ class _Exporter:
         self._graph = graph
         self._names: dict[Value, str] = {value: value.name for value in graph.inputs}
         self._taken = {*self._names.values(), *graph.output_names}
+        self._node_names: set[str] = set()
         self._nodes: list[NodeProto] = []
         self._initializers: list[TensorProto] = []
         self._infos: list[ValueInfoProto] = []
@@ -95,7 +98,9 @@ class _Exporter:
         infos = []
         for name, value, dimensions in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True):
             if self._names[value] != name:
-                self._nodes.append(helper.make_node("Identity", [self._names[value]], [name], f"output_{name}"))
+                self._nodes.append(
+                    helper.make_node("Identity", [self._names[value]], [name], self._node_name(f"output_{name}"))
+                )
             infos.append(_info(name, value, dimensions))
         return infos
 
@@ -110,7 +115,9 @@ class _Exporter:
         attributes = {name: _attribute(name, value) for name, value in form.attributes.items()}
         domain = "" if standard else DOMAIN
         self._nodes.append(
-            helper.make_node(form.kind, operands, results, ", ".join(node.names), domain=domain, **attributes)
+            helper.make_node(
+                form.kind, operands, results, self._node_name(", ".join(node.names)), domain=domain, **attributes
+            )
         )
 
     def _result(self, value: Value) -> str:
@@ -127,13 +134,11 @@ class _Exporter:
         return value.name or (value.node.names[0] if value.node.names else value.node.operator.name)
 
     def _fresh(self, wanted: str) -> str:
-        """The name, or that with a number where it is taken."""
-        name, number = wanted, 1
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name)
-        return name
+        return _unique(wanted, self._taken)
+
+    def _node_name(self, wanted: str) -> str:
+        """A name for a node: none may be there twice. Nodes without one stay so."""
+        return _unique(wanted, self._node_names) if wanted else ""
 
     def _initializer(self, tensor: Tensor, wanted: str) -> str:
         """Add a constant and return its name.
@@ -147,6 +152,16 @@ class _Exporter:
         name = self._fresh(wanted)
         self._initializers.append(_tensor(name, tensor.array, ONNX_TYPES[tensor.element]))
         return name
+
+
+def _unique(wanted: str, taken: set[str]) -> str:
+    """The name, or that with a number where it is taken; it is taken then."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name)
+    return name
 
 
 def _attribute(name: str, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from glowstone.graph.builder import Builder, rebuild
 from glowstone.graph.evaluator import evaluate_graph
-from glowstone.graph.graph import Dimension, Graph, Node, Value
+from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import (
     KNOWN_ELEMENTS_LIMIT,
     OPERATORS,
@@ -17,7 +17,7 @@ from glowstone.graph.parser import parse_graph
 from glowstone.graph.printer import GRAPH_TEXT_VERSION, named_tensors, print_graph
 from glowstone.graph.rewriter import apply_patterns, rewrite
 from glowstone.graph.tensor import Tensor
-from glowstone.graph.unknown_value import UnknownValueError, deciding_inputs
+from glowstone.graph.unknown_value import deciding_inputs
 from glowstone.graph.verifier import verify_graph
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "KNOWN_ELEMENTS_LIMIT",
     "OPERATORS",
     "Builder",
-    "Dimension",
     "ErrorSample",
     "Graph",
     "Node",
@@ -33,7 +32,6 @@ __all__ = [
     "Operator",
     "Sample",
     "Tensor",
-    "UnknownValueError",
     "Value",
     "apply_patterns",
     "as_tuple",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from glowstone.graph.builder import Builder
-from glowstone.graph.graph import Dimension, Graph, Value
+from glowstone.graph.graph import Graph, Value
 from glowstone.graph.operator import Operator
-from glowstone.types import TensorType
+from glowstone.types import Dimension, TensorType
 
 FlatNode = tuple[Operator, tuple[int | None, ...], tuple[str, ...]]
 """Operator, numbers of the operand values (inputs first, then results in order), ONNX names."""

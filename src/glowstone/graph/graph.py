@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from glowstone.graph.operator import Operator
-from glowstone.types import ElementType, TensorType, check_size
+from glowstone.types import Dimension, ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Dimension = int | str
 
 
 class Value:

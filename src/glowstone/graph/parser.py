@@ -13,12 +13,12 @@ import numpy as np
 
 from glowstone.errors import GlowstoneError
 from glowstone.graph.builder import Builder
-from glowstone.graph.graph import Dimension, Graph, Node, Value
+from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import OPERATORS, Operator
 from glowstone.graph.printer import DIGEST_DIGITS, GRAPH_TEXT_VERSION, HEADER, LEFT_OUT
 from glowstone.graph.tensor import Tensor
 from glowstone.text import Scanner, field_types, parse_value
-from glowstone.types import TensorType
+from glowstone.types import Dimension, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Made = TypeVar("Made")

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.graph.graph import Dimension, Graph, Node, Value
+from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import Operator
 from glowstone.graph.tensor import Tensor
 from glowstone.text import Printers, print_value, quote_name
+from glowstone.types import Dimension
 
 GRAPH_TEXT_VERSION = 1
 HEADER = "glowstone.graph"

@@ -1,25 +1,8 @@
-"""The error for a value that the host had to know and does not."""
+"""Which inputs a value follows from that the host had to know and does not."""
 
 from __future__ import annotations
 
-from glowstone.errors import ShapeError
 from glowstone.graph.graph import Value
-
-
-class UnknownValueError(ShapeError):
-    """A value that decides a shape depends on data that arrives with a call.
-
-    `inputs` names the graph inputs it follows from by arithmetic the host can do, once the importer has found them.
-    """
-
-    def __init__(self, name: str, value: Value) -> None:
-        super().__init__(
-            f"operand {name} depends on input data",
-            expected="a value that follows from shapes and constants",
-            remedy="fix the input it depends on with constants={...}",
-        )
-        self.value = value
-        self.inputs: tuple[str, ...] = ()
 
 
 def deciding_inputs(value: Value, most_elements: int) -> tuple[str, ...]:

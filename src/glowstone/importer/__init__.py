@@ -1,7 +1,7 @@
 """From ONNX to the graph. `onnx` itself is imported on first use."""
 
 from glowstone.importer.importer import check_shape, declared_inputs, declared_outputs, import_model
-from glowstone.importer.model_file import ModelFile, ModelSource, locate, open_model, parse_model, read_bytes
+from glowstone.importer.model_file import ModelFile, open_model, parse_model
 from glowstone.importer.portable import with_data_inside
 from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
 from glowstone.importer.tensors import external_locations
@@ -9,7 +9,6 @@ from glowstone.importer.tensors import external_locations
 __all__ = [
     "RULES",
     "ModelFile",
-    "ModelSource",
     "OnnxNode",
     "check_shape",
     "declared_inputs",
@@ -17,10 +16,8 @@ __all__ = [
     "external_locations",
     "import_model",
     "imports",
-    "locate",
     "open_model",
     "parse_model",
-    "read_bytes",
     "rule_for",
     "with_data_inside",
 ]

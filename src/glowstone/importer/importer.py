@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnsupportedError
+from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnknownValueError, UnsupportedError
 from glowstone.graph import (
     KNOWN_ELEMENTS_LIMIT,
     Builder,
-    Dimension,
     Graph,
     Tensor,
-    UnknownValueError,
     Value,
     deciding_inputs,
 )
@@ -29,7 +27,7 @@ from glowstone.importer.registry import OnnxNode, rule_for
 from glowstone.importer.structure import check_structure, node_name
 from glowstone.importer.tensors import decode_tensor, element_type
 from glowstone.ops import Constant
-from glowstone.types import ElementType, TensorType
+from glowstone.types import Dimension, ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -66,7 +64,8 @@ def import_model(
         _check_names(graph_inputs, shapes or {}, constants or {})
         return _at_reference(model, graph_inputs, dict(shapes or {}), dict(constants or {}))
     except UnknownValueError as error:
-        error.inputs = deciding_inputs(error.value, KNOWN_ELEMENTS_LIMIT)
+        if isinstance(error.value, Value):
+            error.inputs = deciding_inputs(error.value, KNOWN_ELEMENTS_LIMIT)
         raise error.with_context(file=model.name) from error.__cause__
     except GlowstoneError as error:
         raise error.with_context(file=model.name) from error.__cause__

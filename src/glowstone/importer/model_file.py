@@ -5,15 +5,12 @@ Out: a `ModelProto` and the folder that external data may lie in. `onnx` is impo
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
-
-ModelSource = Any
-"""A path (str or PathLike), the bytes of a model, or an onnx.ModelProto."""
+from glowstone.support.model_source import ModelSource, read_bytes
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = 26
@@ -28,35 +25,6 @@ class ModelFile:
     name: str
     folder: Path | None
     opset: int
-
-
-def locate(source: ModelSource) -> tuple[str, Path | None]:
-    """The name for errors, and the folder that a file really lies in; None where the source is no path."""
-    if isinstance(source, (str, os.PathLike)):
-        return str(source), Path(os.path.realpath(source)).parent
-    return ("<bytes>" if isinstance(source, (bytes, bytearray, memoryview)) else "<ModelProto>"), None
-
-
-def read_bytes(source: ModelSource) -> tuple[bytes | None, str, Path | None]:
-    """The serialized bytes (None for a ModelProto), the name for errors, and the folder of a file.
-
-    Raises:
-        ModelError: the file cannot be read.
-    """
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(source), *locate(source)
-    if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        try:
-            return path.read_bytes(), *locate(path)
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            raise ModelError(
-                "cannot read the model file",
-                file=str(path),
-                found=getattr(error, "strerror", None) or error,
-                remedy="check the path",
-            ) from error
-    return None, *locate(source)
 
 
 def open_model(source: ModelSource) -> ModelFile:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from glowstone.errors import ModelError, UnsupportedError
-from glowstone.graph import Builder, Operator, Tensor, UnknownValueError, Value
+from glowstone.errors import ModelError, UnknownValueError, UnsupportedError
+from glowstone.graph import Builder, Operator, Tensor, Value
 from glowstone.graph.operator import Array
 
 Kind = TypeVar("Kind")
@@ -83,7 +83,7 @@ class OnnxNode:
         if value is None:
             return None
         if value.known is None:
-            raise UnknownValueError(name, value)
+            raise UnknownValueError(f"operand {name} depends on input data", value=value)
         if value.dynamic:
             raise UnsupportedError(
                 f"operand {name} follows from a symbolic dimension",

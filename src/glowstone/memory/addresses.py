@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from glowstone.errors import InternalError
 from glowstone.lir.buffer import Buffer, BufferKind
 from glowstone.lir.program import Program
-from glowstone.lir.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE, Address
 from glowstone.memory.planner import ALIGNMENT, MemoryPlan
+from glowstone.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE, Address
 
 
 @dataclass(frozen=True)

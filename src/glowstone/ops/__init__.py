@@ -26,6 +26,7 @@ from glowstone.ops.bits import (
     BitwiseXor,
     Mod,
 )
+from glowstone.ops.causal_convolution import CausalConvWithState
 from glowstone.ops.composed_normalization import (
     LRN,
     GroupNormalization,
@@ -58,6 +59,7 @@ from glowstone.ops.cumulative import (
     CumSum,
     Cumulative,
 )
+from glowstone.ops.deformable_convolution import DeformConv
 from glowstone.ops.determinant import Det
 from glowstone.ops.einsum import Einsum
 from glowstone.ops.elementwise import (
@@ -107,6 +109,7 @@ from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import Gemm, MatMul
+from glowstone.ops.linear_attention import LinearAttention, LinearRecurrence
 from glowstone.ops.loss import (
     ClassLoss,
     NegativeLogLikelihoodLoss,
@@ -210,6 +213,7 @@ __all__ = [
     "BitwiseXor",
     "BlackmanWindow",
     "Cast",
+    "CausalConvWithState",
     "Ceil",
     "Celu",
     "CenterCropPad",
@@ -227,6 +231,7 @@ __all__ = [
     "CumProd",
     "CumSum",
     "Cumulative",
+    "DeformConv",
     "DepthToSpace",
     "DequantizeLinear",
     "Det",
@@ -271,7 +276,9 @@ __all__ = [
     "LeakyRelu",
     "Less",
     "LessOrEqual",
+    "LinearAttention",
     "LinearQuantization",
+    "LinearRecurrence",
     "Log",
     "LogSoftmax",
     "LpNormalization",

@@ -13,7 +13,7 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import ALL, FLOATS
+from glowstone.ops.element_sets import ALL, FLOATS, HALVES
 from glowstone.ops.elementwise import Add, And, Cast, Div, Equal, Identity, LessOrEqual, Mul, Pow, Sub, Tanh, Where
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import MatMul
@@ -32,8 +32,8 @@ HEADS_TOGETHER = 3
 RAW, CAPPED, BIASED, NORMALIZED = range(4)
 """Which scores the fourth result holds."""
 UNBOUNDED = -1
-DEFAULT_ROOT_EXPONENT = -0.25
-"""The scale left out is 1 / sqrt(features): to this power its square root."""
+DEFAULT_SCALE_EXPONENT = -0.5
+"""The scale left out is the number of features to this power."""
 
 
 @operator
@@ -122,9 +122,9 @@ class Attention(Operator):
             raise ShapeError("features do not split in heads", expected=f"a multiple of {heads}", found=list(shape))
         return (shape[0], heads, shape[1], shape[2] // heads)
 
-    def root_scale(self, depth: int) -> float:
-        """Square root of the scale, with which queries and keys are multiplied."""
-        return depth**DEFAULT_ROOT_EXPONENT if self.scale is None else math.sqrt(self.scale)
+    def factor(self, depth: int) -> float:
+        """What products of queries and keys are multiplied with."""
+        return depth**DEFAULT_SCALE_EXPONENT if self.scale is None else self.scale
 
     def reference(self, *operands: Array | None) -> tuple[Array, ...]:
         given = (*operands, None, None, None, None)
@@ -138,7 +138,7 @@ class Attention(Operator):
             present_value = np.concatenate([past_value, present_value], axis=2)
         repeats = q4.shape[1] // present_key.shape[1]
         keys, values = (np.repeat(array.astype(np.float64), repeats, 1) for array in (present_key, present_value))
-        scores = [q4.astype(np.float64) @ keys.swapaxes(-1, -2) * self.root_scale(q4.shape[-1]) ** 2]
+        scores = [q4.astype(np.float64) @ keys.swapaxes(-1, -2) * self.factor(q4.shape[-1])]
         scores.append(self.soft_cap * np.tanh(scores[0] / self.soft_cap) if self.soft_cap > 0 else scores[0])
         before = 0 if past_key is None else past_key.shape[2]
         bias = self._bias_array(scores[0].shape, mask, valid, before)
@@ -220,7 +220,10 @@ def _all_operands(operands: Sequence[Value | None]) -> tuple[Value | None, ...]:
 
 @dataclass(frozen=True)
 class _Decomposition:
-    """One attention in simpler operators."""
+    """One attention in simpler operators.
+
+    Floats of 16 bits are computed as float32: quicker, and nothing is rounded between the products.
+    """
 
     operator: Attention
     builder: Builder
@@ -231,20 +234,30 @@ class _Decomposition:
         assert k is not None
         assert v is not None
         emit = self.builder.emit
-        queries = self._split(q, self.operator.q_heads)
-        keys = self._present(past_key, self._split(k, self.operator.kv_heads))
-        values = self._present(past_value, self._split(v, self.operator.kv_heads))
+        wide = Cast(ElementType.F32 if q.element in HALVES else q.element)
+        queries = emit(wide, self._split(q, self.operator.q_heads))
+        present_key = self._present(past_key, self._split(k, self.operator.kv_heads))
+        present_value = self._present(past_value, self._split(v, self.operator.kv_heads))
+        keys, values = emit(wide, present_key), emit(wide, present_value)
+        if mask is not None and mask.element is not ElementType.BOOL:
+            mask = emit(wide, mask)
         scores = [self._products(queries, keys)]
         scores.append(self._capped(scores[RAW]))
         bias = self._bias(queries, keys, mask, valid, past_key)
         scores.append(scores[CAPPED] if bias is None else emit(Add(), scores[CAPPED], bias))
-        scores.append(self._normalized(scores[BIASED], bias if self._may_be_blind(mask, valid) else None))
-        y = self._weighted(scores[NORMALIZED], values, q.element)
+        scores.append(self._normalized(scores[BIASED]))
+        y = self._per_group(scores[NORMALIZED], values)
+        if bias is not None and self._may_be_blind(mask, valid):
+            blind = emit(Equal(), emit(ReduceMax((-1,), True), bias), scalar(self.builder, -math.inf, wide.to))
+            y = self._zero_where(blind, y)
+            if self.operator.scores == NORMALIZED:
+                scores[NORMALIZED] = self._zero_where(blind, scores[NORMALIZED])
         if q.rank == HEADS_TOGETHER:
             y = emit(Transpose((0, 2, 1, 3)), y)
             y = reshaped(self.builder, y, extents(self.builder, y, 0, 2), -1)
-        chosen = scores[self.operator.scores]
-        return y, emit(Identity(), keys), emit(Identity(), values), emit(Identity(), chosen)
+        narrow = Cast(q.element)
+        chosen = emit(narrow, scores[self.operator.scores])
+        return emit(narrow, y), emit(Identity(), present_key), emit(Identity(), present_value), chosen
 
     def _split(self, x: Value, heads: int | None) -> Value:
         """The heads on an axis of their own, before the positions."""
@@ -258,19 +271,17 @@ class _Decomposition:
         return new if past is None else self.builder.emit(Concat(2), past, new)
 
     def _products(self, q: Value, k: Value) -> Value:
-        """Products of queries and keys, each with the square root of the scale as the specification asks."""
-        emit = self.builder.emit
-        factor = self._root_scale(q)
-        transposed = emit(Transpose((0, 1, 3, 2)), emit(Mul(), k, factor))
-        return self._per_group(emit(Mul(), q, factor), transposed)
+        """Products of queries, scaled, and keys."""
+        scaled = self.builder.emit(Mul(), q, self._factor(q))
+        return self._per_group(scaled, self.builder.emit(Transpose((0, 1, 3, 2)), k))
 
-    def _root_scale(self, q: Value) -> Value:
-        """The square root of the scale; where that follows from features that may change, the host computes it."""
+    def _factor(self, q: Value) -> Value:
+        """The scale; where it follows from a number of features that may change, the host computes it."""
         if self.operator.scale is not None or not q.dynamic:
-            return scalar(self.builder, self.operator.root_scale(q.shape[-1]), q.element)
+            return scalar(self.builder, self.operator.factor(q.shape[-1]), q.element)
         depth = self.builder.emit(Cast(ElementType.F64), extents(self.builder, q, 3))
-        root = self.builder.emit(Pow(), depth, scalar(self.builder, DEFAULT_ROOT_EXPONENT, ElementType.F64))
-        return self.builder.emit(Cast(q.element), root)
+        factor = self.builder.emit(Pow(), depth, scalar(self.builder, DEFAULT_SCALE_EXPONENT, ElementType.F64))
+        return self.builder.emit(Cast(q.element), factor)
 
     def _per_group(self, left: Value, right: Value) -> Value:
         """A product per head; heads of the left factor share those of the right in runs, without a copy of them."""
@@ -351,16 +362,11 @@ class _Decomposition:
             return emit(Add(), rows, unsqueeze(self.builder, emit(Sub(), valid, count), (1, 2, 3)))
         return rows
 
-    def _normalized(self, scores: Value, bias: Value | None) -> Value:
-        """Softmax along the keys, zero for a query whose whole bias is minus infinity."""
+    def _normalized(self, scores: Value) -> Value:
+        """Softmax along the keys: NaN for a query that sees none."""
         emit, element = self.builder.emit, scores.element
         precision = self.operator.precision or element
-        weights = emit(Cast(element), emit(Softmax(-1), emit(Cast(precision), scores)))
-        if bias is None:
-            return weights
-        blind = emit(Equal(), emit(ReduceMax((-1,), True), bias), scalar(self.builder, -math.inf, element))
-        return emit(Where(), blind, scalar(self.builder, 0.0, element), weights)
+        return emit(Cast(element), emit(Softmax(-1), emit(Cast(precision), scores)))
 
-    def _weighted(self, weights: Value, values: Value, element: ElementType) -> Value:
-        wide = self.builder.emit(Cast(element), values) if values.element is not element else values
-        return self._per_group(weights, wide)
+    def _zero_where(self, blind: Value, x: Value) -> Value:
+        return self.builder.emit(Where(), blind, scalar(self.builder, 0.0, x.element), x)

@@ -11,11 +11,12 @@ from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import FLOATS
-from glowstone.ops.elementwise import Abs, Cast, Mul, Pow, Sqrt
-from glowstone.ops.pooling import HALVES, Pooling
+from glowstone.ops.element_sets import FLOATS, HALVES
+from glowstone.ops.elementwise import Abs, Mul, Pow, Sqrt
+from glowstone.ops.pooling import Pooling
 from glowstone.ops.reduction import ReduceMax, ReduceSum
-from glowstone.types import ElementType, TensorType
+from glowstone.ops.widening import in_float32
+from glowstone.types import TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -88,7 +89,7 @@ class GlobalLpPool(GlobalPooling):
 
     def decompose(self, builder: Builder, x: Value) -> Value:
         if x.element in HALVES:
-            return builder.emit(Cast(x.element), builder.emit(self, builder.emit(Cast(ElementType.F32), x)))
+            return in_float32(builder, self, x)[0]
         sums = builder.emit(ReduceSum(tuple(range(2, x.rank)), True), _raised(builder, x, self.p))
         return _root(builder, sums, self.p)
 

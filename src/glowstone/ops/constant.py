@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import LimitError, ShapeError
-from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, UnknownValueError, Value, operator
+from glowstone.errors import LimitError, ShapeError, UnknownValueError
+from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import SHAPES
 from glowstone.scalar import Literal
@@ -109,7 +109,7 @@ def known_array(value: Value, name: str) -> Array:
         UnknownValueError: the value depends on data that arrives with a call.
     """
     if value.known is None:
-        raise UnknownValueError(name, value)
+        raise UnknownValueError(f"operand {name} depends on input data", value=value)
     return value.known
 
 

@@ -10,10 +10,12 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.composed_normalization import computed_element, converted
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import FLOATS
+from glowstone.ops.element_sets import FLOATS, HALVES
 from glowstone.ops.elementwise import Add, Div, Mul, Sqrt, Sub
 from glowstone.ops.shape import Squeeze, unsqueeze
+from glowstone.ops.widening import in_float32
 from glowstone.ops.window import Window
 from glowstone.types import ElementType, TensorType
 
@@ -89,6 +91,8 @@ class Conv(Operator):
         return result.astype(x.dtype)
 
     def decompose(self, builder: Builder, x: Value, w: Value, bias: Value | None = None) -> Value | None:
+        if x.element in HALVES:
+            return in_float32(builder, self, x, w, bias)[0]
         if x.rank == LINE_RANK:
             return self._as_plane(builder, x, w, bias)
         if bias is None:
@@ -163,9 +167,14 @@ class BatchNormalization(Operator):
         return np.asarray((x - mean) / np.sqrt(variance + self.epsilon) * scale + bias).astype(x.dtype)
 
     def decompose(self, builder: Builder, x: Value, scale: Value, bias: Value, mean: Value, variance: Value) -> Value:
-        deviation = builder.emit(Sqrt(), builder.emit(Add(), variance, scalar(builder, self.epsilon, x.element)))
+        """Parameters may have other element types than x; those of 16 bits are combined in float32."""
+        element = computed_element(x.element)
+        wide = (converted(builder, parameter, element) for parameter in (scale, bias, mean, variance))
+        scale, bias, mean, variance = wide
+        deviation = builder.emit(Sqrt(), builder.emit(Add(), variance, scalar(builder, self.epsilon, element)))
         factor = builder.emit(Div(), scale, deviation)
         offset = builder.emit(Sub(), bias, builder.emit(Mul(), mean, factor))
+        factor, offset = converted(builder, factor, x.element), converted(builder, offset, x.element)
         axes = tuple(range(1, x.rank - 1))
         if axes:
             factor, offset = unsqueeze(builder, factor, axes), unsqueeze(builder, offset, axes)

@@ -14,7 +14,7 @@ from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array, scalar
 from glowstone.ops.element_sets import ALL, FLOATS, INDICES
-from glowstone.ops.elementwise import Add, Cast, Equal, LessOrEqual, Where
+from glowstone.ops.elementwise import HALF_TOLERANCES, Add, Cast, Equal, LessOrEqual, Where
 from glowstone.ops.iota import Iota
 from glowstone.ops.shape import Shape, Unsqueeze
 from glowstone.types import LARGEST_EXTENT, ElementType, TensorType
@@ -212,7 +212,8 @@ class Window(Operator):
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         plain = [Sample(cls(periodic=flag), (np.array(10, dtype),)) for flag in (True, False) for dtype in _COUNTS]
-        return [*plain, *(Sample(cls(element), (np.array(7),)) for element in sorted(FLOATS, key=str))]
+        typed = [(element, HALF_TOLERANCES.get(element, Sample.tolerance)) for element in sorted(FLOATS, key=str)]
+        return [*plain, *(Sample(cls(element), (np.array(7),), tolerance) for element, tolerance in typed)]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

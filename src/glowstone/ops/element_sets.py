@@ -6,6 +6,7 @@ from glowstone.types import ElementType
 
 HALVES = frozenset({ElementType.F16, ElementType.BF16})
 FLOATS = frozenset({ElementType.F64, ElementType.F32, ElementType.F16, ElementType.BF16})
+HALVES = frozenset({ElementType.F16, ElementType.BF16})
 SIGNED_INTEGERS = frozenset({ElementType.I64, ElementType.I32, ElementType.I16, ElementType.I8})
 UNSIGNED_INTEGERS = frozenset({ElementType.U64, ElementType.U32, ElementType.U16, ElementType.U8})
 INTEGERS = SIGNED_INTEGERS | UNSIGNED_INTEGERS

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.graph import Builder, Operand, Sample, Value, operator
+from glowstone.graph import Operand, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import POOLED
-from glowstone.ops.elementwise import Cast
-from glowstone.ops.pooling import HALVES, Pooling
+from glowstone.ops.pooling import Pooling
 from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -51,13 +50,6 @@ class MaxPoolWithIndices(Pooling):
         planes = np.arange(math.prod(x.shape[:2])).reshape((*x.shape[:2], *[1] * len(spatial)))
         indices = np.take_along_axis(places, first, -1)[..., 0] + planes * math.prod(spatial)
         return np.take_along_axis(windows, first, -1)[..., 0].astype(x.dtype), indices.astype(np.int64)
-
-    def decompose(self, builder: Builder, *operands: Value) -> tuple[Value, ...] | None:
-        (x,) = operands
-        if x.element not in HALVES:
-            return None
-        y, indices = builder.emit_node(self, builder.emit(Cast(ElementType.F32), x)).results
-        return builder.emit(Cast(x.element), y), indices
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:

@@ -11,9 +11,10 @@ from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import FLOATS, INTEGERS
+from glowstone.ops.element_sets import FLOATS, HALVES, INTEGERS
 from glowstone.ops.elementwise import Add, Mul
 from glowstone.ops.shape import Transpose
+from glowstone.ops.widening import in_float32
 from glowstone.types import TensorType, broadcast_shapes, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -47,6 +48,10 @@ class MatMul(Operator):
         if is_float_dtype(a.dtype):
             return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))
         return np.asarray(np.matmul(a, b))
+
+    def decompose(self, builder: Builder, a: Value, b: Value) -> Value | None:
+        """Floats of 16 bits have no fast kernels: their products are summed as float32 anyway."""
+        return in_float32(builder, self, a, b)[0] if a.element in HALVES else None
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
@@ -107,6 +112,8 @@ class Gemm(Operator):
         return np.asarray(product if c is None else product + self.beta * c).astype(a.dtype)
 
     def decompose(self, builder: Builder, a: Value, b: Value, c: Value | None = None) -> Value:
+        if a.element in HALVES:
+            return in_float32(builder, self, a, b, c)[0]
         left = builder.emit(Transpose((1, 0)), a) if self.transpose_a else a
         right = builder.emit(Transpose((1, 0)), b) if self.transpose_b else b
         product = builder.emit(MatMul(), left, right)

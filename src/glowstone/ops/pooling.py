@@ -10,16 +10,13 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import FLOATS, POOLED
-from glowstone.ops.elementwise import Cast
+from glowstone.ops.element_sets import FLOATS, HALVES, POOLED
 from glowstone.ops.reduction import ReduceMean
+from glowstone.ops.widening import in_float32
 from glowstone.ops.window import Window
-from glowstone.types import ElementType, TensorType
+from glowstone.types import TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-HALVES = frozenset({ElementType.F16, ElementType.BF16})
 
 
 class Pooling(Operator):
@@ -52,7 +49,7 @@ class Pooling(Operator):
         (x,) = operands
         if x.element not in HALVES:
             return None
-        return builder.emit(Cast(x.element), builder.emit(self, builder.emit(Cast(ElementType.F32), x)))
+        return in_float32(builder, self, x)
 
     def _windows(self, x: Array, fill: float) -> Array:
         """Every window's elements on a last axis, in float64, `fill` where the window leaves x."""

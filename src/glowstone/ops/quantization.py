@@ -44,8 +44,10 @@ class LinearQuantization(Operator):
                 expected=list(scale.shape),
                 found=list(zero_point.shape),
             )
+        if scale.type.size == 1 and not self.block:
+            return  # one number for all, whatever its rank
         expected = self._expected_shape(x.shape, scale.rank)
-        if scale.shape != expected and not (scale.type.size == 1 and not self.block):
+        if scale.shape != expected:
             raise ShapeError("the scale does not fit x", expected=list(expected), found=list(scale.shape))
 
     def _expected_shape(self, shape: tuple[int, ...], scale_rank: int) -> tuple[int, ...]:
@@ -58,8 +60,8 @@ class LinearQuantization(Operator):
 
     def aligned(self, builder: Builder, parameter: Value, x: Value) -> Value:
         """A scale or zero point so that it broadcasts to x."""
-        if parameter.rank == 0:
-            return parameter
+        if not self.block and parameter.type.size == 1:
+            return reshaped(builder, parameter, ())
         if not self.block:
             return per_index(builder, parameter, x.rank, normalize_axis(self.axis, x.rank))
         axis = normalize_axis(self.axis, x.rank)
@@ -167,6 +169,7 @@ class QuantizeLinear(LinearQuantization):
             Sample(cls(-2), (x, two)),
             Sample(cls(to=ElementType.I8), (ties, np.array(1, np.float32), np.array(1, np.int8))),
             Sample(cls(-1, 2, ElementType.I16), (x, blocks, np.zeros((2, 3, 2), np.int16))),
+            Sample(cls(), (ties, np.array([0.5], np.float32), np.array([3], np.uint8))),
             Sample(cls(to=ElementType.U16), (x, np.array(0.01, np.float32), np.array(30000, np.uint16))),
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.constant import constant_array
 from glowstone.ops.convolution import Conv
 from glowstone.ops.elementwise import Cast, Div, Mul, Sub
 from glowstone.ops.linear import MatMul
@@ -19,6 +21,10 @@ from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+EXACT_IN_F32 = 2**24
+"""Whole numbers up to this are exact in float32."""
+LARGEST_DIFFERENCE = 255
+"""Of two bytes."""
 INTEGER_PRODUCT = (
     Operand("a", BYTES),
     Operand("b", BYTES),
@@ -31,6 +37,30 @@ def centred(builder: Builder, x: Value, zero_point: Value | None) -> Value:
     """x - zero_point in int32; the zero point broadcasts."""
     wide = builder.emit(Cast(I32), x)
     return wide if zero_point is None else builder.emit(Sub(), wide, builder.emit(Cast(I32), zero_point))
+
+
+def integer_product(builder: Builder, left: Value, right: Value, b: Value, b_zero: Value | None) -> Value:
+    """The product of centred matrices, in int32; right is b less its zero point.
+
+    Where no sum can leave the whole numbers that float32 holds, it is computed in float32, for which there are fast
+    kernels: every sum of such products is exact there, in any order.
+    """
+    if _largest_sum(b, b_zero) >= EXACT_IN_F32:
+        return builder.emit(MatMul(), left, right)
+    wide = Cast(F32)
+    product = builder.emit(MatMul(), builder.emit(wide, left), builder.emit(wide, right))
+    return builder.emit(Cast(I32), product)
+
+
+def _largest_sum(b: Value, b_zero: Value | None) -> float:
+    """No sum of products of the centred left matrix and b is larger."""
+    weights, zero = constant_array(b), constant_array(b_zero)
+    if weights is not None and (b_zero is None or zero is not None):
+        sums = np.abs(weights.astype(np.int64) - (0 if zero is None else zero.astype(np.int64)))
+        return LARGEST_DIFFERENCE * float(sums.sum(axis=0 if sums.ndim == 1 else -2).max(initial=0))
+    if b.dynamic:
+        return math.inf
+    return LARGEST_DIFFERENCE**2 * (b.shape[0] if b.rank == 1 else b.shape[-2])
 
 
 def per_row(builder: Builder, parameter: Value | None) -> Value | None:
@@ -110,7 +140,7 @@ class MatMulInteger(Operator):
         self, builder: Builder, a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None
     ) -> Value:
         left = centred(builder, a, per_row(builder, a_zero))
-        return builder.emit(MatMul(), left, centred(builder, b, b_zero))
+        return integer_product(builder, left, centred(builder, b, b_zero), b, b_zero)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
@@ -120,6 +150,7 @@ class MatMulInteger(Operator):
             Sample(cls(), (a, b.view(np.uint8), np.array(12, np.uint8), np.array(200, np.uint8))),
             Sample(cls(), (a, b)),
             Sample(cls(), (a[None], b, np.array(12, np.uint8), None)),
+            Sample(cls(), (np.full((1, 300), 255, np.uint8), np.full((300, 2), 255, np.uint8))),
         ]
 
     @classmethod
@@ -168,7 +199,7 @@ class QLinearMatMul(Operator):
     def decompose(self, builder: Builder, *operands: Value) -> Value:
         a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands
         left = centred(builder, a, per_row(builder, a_zero))
-        sums = builder.emit(MatMul(), left, centred(builder, b, b_zero))
+        sums = integer_product(builder, left, centred(builder, b, b_zero), b, b_zero)
         row_scale = per_row(builder, a_scale)
         assert row_scale is not None
         return requantized(builder, sums, (row_scale, b_scale, y_scale), y_zero)

@@ -42,14 +42,21 @@ class GridInterpolation:
 
     def expressions(self, axes: int, weight: ElementType) -> tuple[Expression, Expression]:
         """(place, weight) of one tap; the place is `NOWHERE` where the tap lies outside and counts as zero."""
-        places, weights = zip(*(self._axis(axis) for axis in range(axes)), strict=True)
         strides = [Input(ElementType.I64, INPUTS_PER_AXIS * axis + STRIDE) for axis in range(axes)]
+        place, total = self.joined([self._axis(axis) for axis in range(axes)], strides)
+        return place, cast(total, weight)
+
+    def joined(
+        self, taps: Sequence[tuple[Expression, Expression]], strides: Sequence[Expression]
+    ) -> tuple[Expression, Expression]:
+        """(place, weight) of a tap in all axes, from its (index, weight) in each."""
+        places, weights = zip(*taps, strict=True)
         terms = [apply("mul", place, stride) for place, stride in zip(places, strides, strict=True)]
         total = functools.reduce(lambda x, y: apply("add", x, y), terms)
         nowhere = Literal(ElementType.I64, NOWHERE)
         for place in places if self.padding == "zeros" else ():
             total = apply("select", apply("equal", place, nowhere), nowhere, total)
-        return total, cast(functools.reduce(lambda x, y: apply("mul", x, y), weights), weight)
+        return total, functools.reduce(lambda x, y: apply("mul", x, y), weights)
 
     def offsets(self, axes: int) -> Array:
         """[axes, taps]: the offsets of every tap."""
@@ -60,8 +67,12 @@ class GridInterpolation:
         point, offset, extent = (
             Input(self.element, INPUTS_PER_AXIS * axis + number) for number in (POINT, OFFSET, EXTENT)
         )
+        return self.tap(self._place(point, extent), offset, extent)
+
+    def tap(self, place: Expression, offset: Expression, extent: Expression) -> tuple[Expression, Expression]:
+        """(index, weight) of the tap at an offset from the coordinate `place` of one axis."""
         borders = self._borders(extent)
-        place = self._inside(self._place(point, extent), extent, borders)
+        place = self._inside(place, extent, borders)
         tap = apply("add", place if self.mode == "nearest" else apply("floor", place), offset)
         return self._index(tap, extent, borders), self._weight(apply("abs", apply("sub", place, tap)))
 

@@ -70,7 +70,7 @@ class LogSoftmax(AlongAxis):
     def samples(cls) -> Sequence[Sample]:
         x = np.random.default_rng(10).uniform(-5, 5, (2, 3, 17)).astype(np.float32)
         typed = [Sample(cls(), _typed(x, element), HALF_TOLERANCES.get(element, 1e-5)) for element in _ELEMENTS]
-        return [*typed, Sample(cls(0), (x,)), Sample(cls(1), (x * 40,)), Sample(cls(), (x[:0],))]
+        return [*typed, Sample(cls(0), (x,)), Sample(cls(1), (x * 8,)), Sample(cls(), (x[:0],))]
 
 
 @operator

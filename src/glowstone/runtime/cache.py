@@ -17,11 +17,14 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 logger = logging.getLogger("glowstone")
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAGIC = b"GLOWSTONE CACHE "
-_DIGEST_BYTES = 32
+_WORD_BYTES = 8
+_CHUNK_WORDS = 8192
 HEADER_BYTES = 64
 """Magic, version (8 bytes), digest; filled up with zeros, so that content begins on a cache line."""
 
@@ -113,8 +116,26 @@ class Cache:
 
 
 def _header(*parts: bytes | memoryview) -> bytes:
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part)
-    header = MAGIC + FORMAT_VERSION.to_bytes(8, "little") + digest.digest()
+    header = MAGIC + FORMAT_VERSION.to_bytes(8, "little") + _digest(parts)
     return header.ljust(HEADER_BYTES, b"\0")
+
+
+def _digest(parts: tuple[bytes | memoryview, ...]) -> bytes:
+    """A digest of the parts one after another: of the sums of their chunks, so that it costs no more than reading them.
+
+    It finds damage, not malice: the folder is private. All parts but the last have a multiple of eight bytes.
+    """
+    total = sum(len(part) for part in parts)
+    sums = np.zeros(-(-total // (_CHUNK_WORDS * _WORD_BYTES)), np.uint64)
+    digest = hashlib.sha256(total.to_bytes(8, "little"))
+    position = 0
+    for part in parts:
+        words = np.frombuffer(part, "<u8", count=len(part) // _WORD_BYTES)
+        if len(words):
+            first = position // _CHUNK_WORDS
+            borders = np.arange(first, -(-(position + len(words)) // _CHUNK_WORDS)) * _CHUNK_WORDS - position
+            sums[first : first + len(borders)] += np.add.reduceat(words, np.maximum(borders, 0))
+        digest.update(part[len(words) * _WORD_BYTES :])
+        position += len(words)
+    digest.update(sums.tobytes())
+    return digest.digest()

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.lir.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE
 from glowstone.runtime.arena import ArenaPool, Bytes
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.runner import PreparedTable, Runner
+from glowstone.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

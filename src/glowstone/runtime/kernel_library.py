@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from glowstone.backends.cpu.kernel_family import KernelKey
 from glowstone.backends.cpu.target import Target
 from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.loader import LoadedObject, load_object
+
+if TYPE_CHECKING:
+    from glowstone.backends.cpu.kernel_family import KernelKey
 
 ObjectStore = Any
 """Has `get(name) -> bytes | None` and `put(name, content)`; None where nothing is kept."""
@@ -69,8 +71,8 @@ class KernelLibrary:
         self._recall_keys()
         missing = [key for key in keys if key not in self._indices]
         for done, key in enumerate(missing):
-            assert isinstance(key, KernelKey)
-            self._add(key.symbol, self._obtain(key), key)
+            kernel_key: KernelKey = key  # type: ignore[assignment]
+            self._add(kernel_key.symbol, self._obtain(kernel_key), kernel_key)
             if progress is not None:
                 progress(done + 1, len(missing))
         return {key: self._indices[key] for key in keys}  # type: ignore[index]

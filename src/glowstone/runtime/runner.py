@@ -22,7 +22,8 @@ from glowstone.backends.cpu.native.layout import (
     RunField,
 )
 from glowstone.errors import ExecutionError
-from glowstone.lir.table import (
+from glowstone.runtime.native import NativeCode
+from glowstone.table import (
     COST,
     HEADER_WORDS,
     KERNEL,
@@ -37,7 +38,6 @@ from glowstone.lir.table import (
     StatusCode,
     Words,
 )
-from glowstone.runtime.native import NativeCode
 
 BUDGET_NANOSECONDS = 20_000_000
 """Estimated time after which a run comes back to Python, so that Ctrl-C works."""

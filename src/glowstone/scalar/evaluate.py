@@ -32,7 +32,11 @@ def _in_float64(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 def _pow(x: Array, y: Array) -> Array:
     if is_float_dtype(x.dtype):
         return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
-    return np.asarray(np.power(x.astype(np.float64), y.astype(np.float64))).astype(x.dtype)
+    is_negative = y < 0
+    power = np.power(x, np.where(is_negative, np.zeros((), y.dtype), y))
+    of_minus_one = np.where(y % 2 == 0, np.ones((), x.dtype), x)
+    reciprocal = np.where((x == 1) | (x + 1 == 0), of_minus_one, np.zeros((), x.dtype))
+    return np.where(is_negative, reciprocal, power)
 
 
 def convert(x: Array, element: ElementType) -> Array:

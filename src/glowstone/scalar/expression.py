@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from glowstone.types import ElementType
 
 F32, BOOL = ElementType.F32, ElementType.BOOL
+LARGEST_EXACT_INTEGER = 256
+"""Every integer up to here is a number of every float type."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,19 @@ def apply(function: str, *arguments: Expression) -> Expression:
 
 
 def cast(argument: Expression, element: ElementType) -> Expression:
-    """Conversion to another element type; the argument itself where it has that type already."""
-    return argument if argument.element is element else Apply(element, "cast", (argument,))
+    """Conversion to another element type; the argument itself where it has that type already.
+
+    A small integer as a float is a literal again, so that an exponent of 2 is one in every type.
+    """
+    if argument.element is element:
+        return argument
+    if isinstance(argument, Literal) and element.is_float and _is_small_integer(argument):
+        return Literal(element, argument.value)
+    return Apply(element, "cast", (argument,))
+
+
+def _is_small_integer(literal: Literal) -> bool:
+    return not literal.element.is_float and abs(literal.value) <= LARGEST_EXACT_INTEGER
 
 
 def reinterpret(argument: Expression, element: ElementType) -> Expression:
@@ -194,7 +207,9 @@ def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expressi
         if not isinstance(node, Apply):
             return node
         if id(node) not in done:
-            done[id(node)] = Apply(node.element, node.function, tuple(visit(argument) for argument in node.arguments))
+            arguments = tuple(visit(argument) for argument in node.arguments)
+            made = Apply(node.element, node.function, arguments)
+            done[id(node)] = cast(*arguments, node.element) if node.function == "cast" else made
         return done[id(node)]
 
     return visit(expression)

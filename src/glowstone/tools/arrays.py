@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+ALL_INPUTS = ""
+"""Stands for the name of an input where one file has all of them."""
+
 
 def save_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write the arrays, uncompressed, to exactly this path; `numpy.load` reads them.

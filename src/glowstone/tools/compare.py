@@ -133,7 +133,7 @@ class _Search:
 
     def _differing_inside(self) -> dict[str, float]:
         """The values that differ, in order, with all values handed out: a difference may die out before the outputs."""
-        found = self._execute(self._parts.with_all_values(), self._inputs)
+        found = self._execute(self._parts.with_all_values(self._expected), self._inputs)
         return self._differing(found, [name for name in self._parts.computed() if name in self._expected])
 
     def _first_bad_node(self, differing: dict[str, float]) -> tuple[int, dict[str, float]]:

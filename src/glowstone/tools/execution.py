@@ -15,8 +15,8 @@ import glowstone
 from glowstone import importer
 from glowstone.backends.interpreter import Interpreter, InterpreterBackend
 from glowstone.compiler import Settings, compile_template, plan_shape
-from glowstone.errors import GlowstoneError
-from glowstone.graph import Graph, UnknownValueError, evaluate_graph
+from glowstone.errors import GlowstoneError, UnknownValueError
+from glowstone.graph import Graph, evaluate_graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto

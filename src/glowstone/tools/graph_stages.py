@@ -16,7 +16,6 @@ from glowstone.errors import InputError
 from glowstone.graph import Graph, Tensor, parse_graph, print_graph, verify_graph
 from glowstone.graph.printer import HEADER as GRAPH_HEADER
 from glowstone.graph_passes import CANONICAL, LOWERED
-from glowstone.importer import ModelSource
 from glowstone.lir import Program
 from glowstone.lir.parser import parse_program
 from glowstone.lir.printer import HEADER as PROGRAM_HEADER
@@ -24,6 +23,7 @@ from glowstone.lir.printer import print_program
 from glowstone.lir.verifier import verify_program
 from glowstone.lir_passes.pipeline import LIR_PASSES
 from glowstone.options import Options
+from glowstone.support.model_source import ModelSource
 from glowstone.support.pass_manager import FixedPoint, Pass, PassManager, Step
 
 IR = TypeVar("IR")

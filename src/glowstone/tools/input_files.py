@@ -16,10 +16,11 @@ import numpy as np
 
 from glowstone import importer
 from glowstone.errors import InputError, ShapeError
-from glowstone.graph import Dimension
-from glowstone.importer import ModelSource
+from glowstone.support.model_source import ModelSource
+from glowstone.tools.arrays import ALL_INPUTS
 from glowstone.tools.benchmark import missing_shapes, random_inputs
 from glowstone.tools.images import SUFFIXES, Preparation, frame_of, prepare, read_pixels
+from glowstone.types import Dimension
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -71,18 +72,22 @@ def read_files(
 ) -> dict[str, Array]:
     """An array for every input that a file is given for. `shapes` are those of raw files.
 
+    An .npz file under the name "" gives all inputs that it has an array for.
+
     Raises:
         InputError: a name that no input has, or a file that does not fit.
         GlowstoneError: an image that cannot be read.
         OSError: a file cannot be read.
     """
     by_name = {port.name: port for port in ports}
-    for name in (*files, *shapes):
+    arrays = _load_all(files[ALL_INPUTS]) if ALL_INPUTS in files else {}
+    single = {name: file for name, file in files.items() if name != ALL_INPUTS}
+    for name in (*arrays, *single, *shapes):
         if name not in by_name:
             raise InputError("no input of this name", expected=", ".join(by_name), found=name)
-    return {
+    return arrays | {
         name: read_input(by_name[name], file, shapes.get(name), preparation or Preparation())
-        for name, file in files.items()
+        for name, file in single.items()
     }
 
 
@@ -119,6 +124,12 @@ def _load(file: Path) -> Any:
         return np.load(file, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputError(f"{file} is no NumPy file", found=str(error)) from error
+
+
+def _load_all(file: Path) -> dict[str, Array]:
+    """Every array of an archive, by name."""
+    with _load(file) as archive:
+        return {name: archive[name] for name in archive.files}
 
 
 def _from_archive(name: str, file: Path) -> Array:

@@ -14,10 +14,11 @@ import numpy as np
 from glowstone.api import Model
 from glowstone.compiler import Plan
 from glowstone.lir import Buffer, Instruction, View
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Address, TableEntry, encode
+from glowstone.lir.table import TableEntry, encode
 from glowstone.runtime.arena import aligned_bytes
 from glowstone.runtime.executable import address_of
 from glowstone.runtime.runner import Runner, prepare
+from glowstone.table import FIRST_ARGUMENT_BASE, Address
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

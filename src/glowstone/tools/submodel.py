@@ -55,13 +55,14 @@ class Submodels:
         read.update(self._outputs)
         return [name for name, position in self._producers.items() if position in inside and name in read]
 
-    def with_all_values(self) -> ModelProto:
-        """The model with every value that a node computes as an output."""
+    def with_all_values(self, values: Mapping[str, Array] | None = None) -> ModelProto:
+        """The model with every value that a node computes as an output; `values` say the types where known."""
         from onnx import ModelProto, ValueInfoProto
 
         copy = ModelProto()
         copy.CopyFrom(self._model)
         declared = {info.name: info for info in copy.graph.value_info}
+        declared.update((name, described(name, array)) for name, array in (values or {}).items())
         missing = [name for name in self._producers if name not in self._outputs]
         copy.graph.output.extend(declared.get(name) or ValueInfoProto(name=name) for name in missing)
         return copy

@@ -16,7 +16,7 @@ from glowstone.api import Model
 from glowstone.api.report import algorithm
 from glowstone.lir import Instruction
 from glowstone.lir.printer import print_view
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.tools.stepping import run_stepwise
 
 Array = np.ndarray[Any, np.dtype[Any]]

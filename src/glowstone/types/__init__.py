@@ -2,11 +2,20 @@
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
 from glowstone.types.element_type import ElementType, bfloat16, is_float_dtype
-from glowstone.types.tensor_type import CHANNEL_AXIS, LARGEST_EXTENT, Shape, TensorType, check_size, parse_type
+from glowstone.types.tensor_type import (
+    CHANNEL_AXIS,
+    LARGEST_EXTENT,
+    Dimension,
+    Shape,
+    TensorType,
+    check_size,
+    parse_type,
+)
 
 __all__ = [
     "CHANNEL_AXIS",
     "LARGEST_EXTENT",
+    "Dimension",
     "ElementType",
     "Shape",
     "TensorType",

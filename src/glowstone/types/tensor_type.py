@@ -10,6 +10,8 @@ from glowstone.errors import LimitError
 from glowstone.types.element_type import ElementType
 
 Shape = tuple[int, ...]
+Dimension = int | str
+"""A number, or the name of a symbolic extent."""
 CHANNEL_AXIS = 1
 LARGEST_EXTENT = 2**40
 """No dimension of a real tensor is larger; guards every product of extents against overflow."""

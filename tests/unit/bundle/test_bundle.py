@@ -15,20 +15,12 @@ from glowstone.backends.cpu.target import Target
 from glowstone.bundle import Argument, Bundle, write_bundle
 from glowstone.errors import InputError, UnsupportedError
 from glowstone.lir import Buffer, BufferKind, Elementwise, Instruction, MatMul
-from glowstone.lir.table import (
-    BASE_ARENA,
-    BASE_CONSTANTS,
-    BASE_PLAN_CONSTANTS,
-    FIRST_ARGUMENT_BASE,
-    Address,
-    Record,
-    TableEntry,
-    encode,
-)
+from glowstone.lir.table import TableEntry, encode
 from glowstone.runtime.loader import load_object
 from glowstone.runtime.native import native_code
 from glowstone.runtime.runner import Runner, prepare
 from glowstone.scalar import parse_expression
+from glowstone.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE, Address, Record
 from glowstone.types import ElementType
 
 F32, I64 = ElementType.F32, ElementType.I64

@@ -7,8 +7,8 @@ import pytest
 from helpers.native import A, B, C, Table, control_functions, flush_bits, rotated, rotations
 
 from glowstone.errors import ExecutionError
-from glowstone.lir.table import Record
 from glowstone.runtime.runner import prepare
+from glowstone.table import Record
 
 THREADS = [1, 3]
 SHARED = 250_000

@@ -115,6 +115,23 @@ def test_all_executions_agree_on_the_digit_classifier(run):
     assert compare_values(model, inputs, run, run_evaluator).difference is None
 
 
+def test_models_whose_inputs_decide_shapes_are_compared():
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"], "exp"),
+        helper.make_node("Reshape", ["e", "shape"], ["y"], "reshape"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6])
+    shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["a", "b"])
+    graph = helper.make_graph(nodes, "reshape", [x, shape], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    inputs = {"x": np.arange(6, dtype=np.float32), "shape": np.array([2, 3])}
+    for backend, reference in (("cpu", "interpreter"), ("cpu", "evaluator"), ("interpreter", "onnxruntime")):
+        assert compare_module.compare_model(model, inputs, backend, reference).difference is None
+    found = compare_values(model, inputs, Faulty("exp"), run_onnxruntime)
+    assert found.difference.value == "e"
+
+
 def test_instructions_agree_on_the_digit_classifier():
     inputs = {examples.DIGITS_INPUT: examples.digit_images()[0][:2]}
     found = compare_instructions(load_whole(examples.DIGITS), inputs)

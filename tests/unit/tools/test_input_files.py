@@ -8,8 +8,9 @@ import pytest
 
 from glowstone import examples
 from glowstone.errors import GlowstoneError, InputError, ShapeError
+from glowstone.tools.arrays import ALL_INPUTS
 from glowstone.tools.images import Frame, Preparation, frame_of, prepare, read_pixels
-from glowstone.tools.input_files import InputPort, model_inputs, read_input, read_inputs
+from glowstone.tools.input_files import InputPort, model_inputs, read_files, read_input, read_inputs
 
 FLOAT = np.dtype(np.float32)
 PORT = InputPort("x", ("n", 3, 2, 4), FLOAT)
@@ -29,6 +30,15 @@ def test_npy_and_npz(tmp_path):
         np.testing.assert_array_equal(read_input(PORT, tmp_path / name, None, Preparation()), ANY)
     with pytest.raises(InputError, match="no array 'x'"):
         read_input(PORT, tmp_path / "other.npz", None, Preparation())
+
+
+def test_one_archive_has_all_inputs(tmp_path):
+    np.savez(tmp_path / "all.npz", x=ANY, z=ANY + 1)
+    other = InputPort("z", (1, 3, 2, 4), FLOAT)
+    arrays = read_files([PORT, other], {ALL_INPUTS: tmp_path / "all.npz"}, {})
+    np.testing.assert_array_equal(arrays["z"], ANY + 1)
+    with pytest.raises(InputError, match="no input of this name"):
+        read_files([PORT], {ALL_INPUTS: tmp_path / "all.npz"}, {})
 
 
 def test_objects_in_numpy_files_are_refused(tmp_path):

@@ -16,7 +16,7 @@ from glowstone.backends.cpu.ir_types import F32, I1, I8, I32, I64, POINTER, VOID
 from glowstone.backends.cpu.kernel_family import KernelKey
 from glowstone.backends.cpu.loops import Loop
 from glowstone.backends.cpu.target import Target
-from glowstone.lir.table import STATUS_CODE, STATUS_UNIT, STATUS_VALUE, StatusCode
+from glowstone.table import STATUS_CODE, STATUS_UNIT, STATUS_VALUE, StatusCode
 
 KERNEL_TYPE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER, POINTER])
 Branch: TypeAlias = AbstractContextManager[object]

@@ -18,7 +18,7 @@ from glowstone.errors import UnsupportedError
 from glowstone.lir.buffer import View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operation import Operation
-from glowstone.lir.table import CallLayout, KernelCall
+from glowstone.table import CallLayout, KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

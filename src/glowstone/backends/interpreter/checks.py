@@ -16,7 +16,7 @@ from glowstone.errors import InternalError
 from glowstone.lir.buffer import Buffer, BufferKind, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.program import Dealloc, Program
-from glowstone.lir.table import BASE_ARENA, Address
+from glowstone.table import BASE_ARENA, Address
 
 POISON = 0xFF
 

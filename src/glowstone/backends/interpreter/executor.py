@@ -14,7 +14,8 @@ import numpy as np
 
 from glowstone.backends.interpreter.planner import InterpreterKey
 from glowstone.errors import InternalError
-from glowstone.lir.table import INSTRUCTION, KERNEL, KIND, WORDS, DecodedOperand, Record, Words, decode_operands
+from glowstone.lir.table import DecodedOperand, decode_operands
+from glowstone.table import INSTRUCTION, KERNEL, KIND, WORDS, Record, Words
 from glowstone.types import ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -17,8 +17,9 @@ from glowstone.errors import ExecutionError, InputError, InternalError
 from glowstone.lir.buffer import Buffer, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.program import Program
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Address, TableEntry, encode
+from glowstone.lir.table import TableEntry, encode
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
+from glowstone.table import FIRST_ARGUMENT_BASE, Address
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Watcher = Callable[[int, Instruction, Callable[[View], Array]], None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operation import Operation
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 

@@ -1,4 +1,4 @@
-"""Attention, RotaryEmbedding."""
+"""Attention, LinearAttention, RotaryEmbedding, CausalConvWithState."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.tensors import element_type
-from glowstone.ops import Attention, RotaryEmbedding
+from glowstone.ops import Attention, CausalConvWithState, LinearAttention, RotaryEmbedding
 from glowstone.ops.attention import NORMALIZED, UNBOUNDED
 
 
@@ -36,3 +36,20 @@ def import_rotary_embedding(node: OnnxNode) -> Value:
         node.flag("interleaved"), node.integer("num_heads", 0), node.integer("rotary_embedding_dim", 0)
     )
     return node.emit(operator, *node.operands)
+
+
+@imports("LinearAttention", since=27)
+def import_linear_attention(node: OnnxNode) -> tuple[Value, ...]:
+    operator = LinearAttention(
+        node.integer("q_num_heads", 0),
+        node.integer("kv_num_heads", 0),
+        node.number("scale", 0.0),
+        node.text("update_rule", "gated_delta"),
+    )
+    return node.builder.emit_node(operator, *node.operands).results
+
+
+@imports("CausalConvWithState", since=27)
+def import_causal_convolution(node: OnnxNode) -> tuple[Value, ...]:
+    operator = CausalConvWithState(node.text("activation", "none"))
+    return node.builder.emit_node(operator, *node.operands).results

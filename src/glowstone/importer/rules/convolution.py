@@ -1,4 +1,4 @@
-"""Conv, ConvTranspose, BatchNormalization."""
+"""Conv, ConvTranspose, DeformConv, BatchNormalization."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.window_attributes import WindowAttributes, window_attributes
-from glowstone.ops import BatchNormalization, Conv, ConvTranspose
+from glowstone.ops import BatchNormalization, Conv, ConvTranspose, DeformConv
 
 
 def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:
@@ -41,6 +41,15 @@ def import_conv_transpose(node: OnnxNode) -> Value:
         window.padding,
         node.integer_list("output_padding") or (0,) * len(window.strides),
         node.integer_list("output_shape") or (),
+    )
+    return node.emit(operator, *node.operands)
+
+
+@imports("DeformConv", since=19)
+def import_deform_conv(node: OnnxNode) -> Value:
+    window = window_of_weights(node, node.operand(1))
+    operator = DeformConv(
+        window.strides, window.dilations, window.pads, node.integer("group", 1), node.integer("offset_group", 1)
     )
     return node.emit(operator, *node.operands)
 

@@ -36,6 +36,8 @@ from glowstone.ops import (
 from glowstone.ops.constant import scalar
 from glowstone.types import ElementType
 
+BOOLEAN_MASK_OPSET = 10
+"""Before, the mask of Dropout has the input's element type."""
 _PLAIN: dict[str, Operator] = {
     "Acos": Acos(),
     "Acosh": Acosh(),
@@ -95,5 +97,6 @@ def import_dropout(node: OnnxNode) -> tuple[Value, ...]:
     result = node.emit(Identity(), x)
     if node.result_count == 1:
         return (result,)
-    mask = ConstantOfShape(True, ElementType.BOOL)
+    is_bool = node.opset >= BOOLEAN_MASK_OPSET
+    mask = ConstantOfShape(True, ElementType.BOOL) if is_bool else ConstantOfShape(1.0, x.element)
     return result, node.emit(mask, node.emit(Shape(), x))

@@ -10,7 +10,7 @@ import numpy as np
 
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
-from glowstone.lir import Copy, Fill, Gather, View
+from glowstone.lir import Copy, Fill, Gather, GatherElements, View
 from glowstone.ops import CenterCropPad, DepthToSpace, Pad, SpaceToDepth, Split, Tile
 from glowstone.ops.constant import known_shape
 from glowstone.ops.padding import source_indices
@@ -123,9 +123,16 @@ def gathered_along(generator: Generator, view: View, axis: int, indices: Array) 
     """The view with its axis read at indices that the host knows, in a fresh buffer."""
     outer, inner = math.prod(view.shape[:axis]), math.prod(view.shape[axis + 1 :])
     out = generator.new(TensorType(view.element, (*view.shape[:axis], len(indices), *view.shape[axis + 1 :])))
-    flat = out.reshape((outer, len(indices), inner))
-    assert flat is not None, "a fresh buffer is contiguous"
-    if out.size:
-        source = generator.reshaped(view, (outer, view.shape[axis], inner))
-        generator.emit(Gather(), flat, source, generator.plan_constant(np.asarray(indices, np.int64)))
+    if out.size == 0:
+        return out
+    table = generator.plan_constant(np.asarray(indices, np.int64))
+    if inner == 1:
+        lines = out.reshape((outer, len(indices)))
+        assert lines is not None, "a fresh buffer is contiguous"
+        source = generator.reshaped(view, (outer, view.shape[axis]))
+        generator.emit(GatherElements(1, checked=False), lines, source, table.broadcast(lines.shape))
+        return out
+    rows = out.reshape((outer, len(indices), inner))
+    assert rows is not None, "a fresh buffer is contiguous"
+    generator.emit(Gather(), rows, generator.reshaped(view, (outer, view.shape[axis], inner)), table)
     return out

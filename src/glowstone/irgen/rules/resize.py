@@ -38,9 +38,9 @@ def generate_resize(generator: Generator, application: Application) -> None:
 
 
 def _cheapest_order(tables: Sequence[Taps]) -> list[int]:
-    """Axes that change, those that shrink first, so that the others have less to do."""
+    """Axes that change: those that shrink first, so that the others have less to do, then inner ones, the slow ones."""
     axes = [axis for axis, taps in enumerate(tables) if not taps.is_identity]
-    return sorted(axes, key=lambda axis: len(tables[axis].indices) / (1 + tables[axis].indices.max(initial=0)))
+    return sorted(axes, key=lambda axis: (len(tables[axis].indices) / (1 + tables[axis].indices.max(initial=0)), -axis))
 
 
 def _resampled(generator: Generator, view: View, axis: int, taps: Taps) -> View:

@@ -9,6 +9,7 @@ from glowstone.lir.operations.determinant import Determinant
 from glowstone.lir.operations.elementwise import Elementwise
 from glowstone.lir.operations.indexed_pooling import PoolWithIndices
 from glowstone.lir.operations.indexing import Gather
+from glowstone.lir.operations.linear_recurrence import LinearRecurrence
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.recurrence import (
@@ -34,6 +35,7 @@ __all__ = [
     "GatherElements",
     "GatherND",
     "LayerNorm",
+    "LinearRecurrence",
     "MatMul",
     "Pool",
     "PoolWithIndices",

@@ -50,9 +50,13 @@ def off_axis(shape: Sequence[int], axis: int) -> tuple[int, ...]:
 
 @operation
 class GatherElements(Operation):
-    """`y[i] = x[i with axis at indices[i]]`. Operands: y, x, indices of one rank; x has y's extents off the axis."""
+    """`y[i] = x[i with axis at indices[i]]`. Operands: y, x, indices of one rank; x has y's extents off the axis.
+
+    Unless `checked` the indices are in range and not negative, because the host made them.
+    """
 
     axis: int
+    checked: bool = True
     moves_data: ClassVar[bool] = True
 
     @property

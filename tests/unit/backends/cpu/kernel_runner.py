@@ -12,7 +12,8 @@ from glowstone.backends.cpu.compile import emit_object
 from glowstone.backends.cpu.kernel_family import KernelKey, family_for
 from glowstone.backends.cpu.target import Target
 from glowstone.lir import Buffer, BufferKind, Instruction, Operation, View
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, STATUS_WORDS, Address, KernelCall, TableEntry, encode
+from glowstone.lir.table import TableEntry, encode
+from glowstone.table import FIRST_ARGUMENT_BASE, STATUS_WORDS, Address, KernelCall
 from glowstone.types import ElementType
 
 KERNEL = CFUNCTYPE(None, c_void_p, c_void_p, c_int64, c_int64, c_void_p, c_void_p)

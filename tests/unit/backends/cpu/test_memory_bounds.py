@@ -17,8 +17,9 @@ from glowstone.backends.cpu.operations import BlockedConvolution, DepthwiseConvo
 from glowstone.backends.cpu.register_tile import blocks_per_panel
 from glowstone.backends.cpu.target import Target
 from glowstone.lir import Instruction, Pool
-from glowstone.lir.table import STATUS_WORDS, Address, TableEntry, encode
+from glowstone.lir.table import TableEntry, encode
 from glowstone.scalar import parse_expression
+from glowstone.table import STATUS_WORDS, Address
 
 LANES = Target.host().channel_block
 PANEL = blocks_per_panel(Target.host(), 3)

@@ -47,6 +47,8 @@ def expected(x, case, lanes, mode, include):
         axes = tuple(range(2, 2 + len(place)))
         if mode == "max":
             y[:, :, *place] = part.max(axes, initial=-np.inf)
+        elif mode == "sum":
+            y[:, :, *place] = part.sum(axes)
         else:
             size = np.prod([padded if include else len(inside) for inside, padded in taps])
             y[:, :, *place] = part.sum(axes) / max(size, 1)
@@ -56,7 +58,13 @@ def expected(x, case, lanes, mode, include):
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize(
     ("mode", "include", "blocked"),
-    [("max", False, True), ("max", False, False), ("average", False, True), ("average", True, False)],
+    [
+        ("max", False, True),
+        ("max", False, False),
+        ("average", False, True),
+        ("average", True, False),
+        ("sum", False, True),
+    ],
 )
 def test_float32(case, mode, include, blocked):
     batch, channels, size, window, strides, dilations, before, after = case

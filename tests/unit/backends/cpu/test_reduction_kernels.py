@@ -8,8 +8,8 @@ from instruction_check import Storage, check, random, sample
 from kernel_runner import run
 
 from glowstone.lir import Gather, Instruction, LayerNorm, Reduce, Softmax
-from glowstone.lir.table import STATUS_CODE, STATUS_UNIT, STATUS_VALUE, StatusCode
 from glowstone.scalar import Input, Literal, apply
+from glowstone.table import STATUS_CODE, STATUS_UNIT, STATUS_VALUE, StatusCode
 from glowstone.types import ElementType
 
 F16, F32, F64 = ElementType.F16, ElementType.F32, ElementType.F64

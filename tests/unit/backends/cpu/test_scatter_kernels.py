@@ -8,7 +8,7 @@ from instruction_check import Storage, check, random, sample
 from kernel_runner import run
 
 from glowstone.lir import GatherElements, GatherND, Instruction, ScatterElements, ScatterND
-from glowstone.lir.table import STATUS_CODE, STATUS_VALUE, StatusCode
+from glowstone.table import STATUS_CODE, STATUS_VALUE, StatusCode
 from glowstone.types import ElementType
 
 F16, F32, F64, I8 = ElementType.F16, ElementType.F32, ElementType.F64, ElementType.I8

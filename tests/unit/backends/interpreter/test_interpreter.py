@@ -9,9 +9,10 @@ from glowstone.errors import ExecutionError, InputError, InternalError
 from glowstone.lir import Buffer, BufferKind, Copy, Elementwise, Fill, Instruction, MatMul, Program
 from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.lir.parser import parse_program
-from glowstone.lir.table import FIRST_ARGUMENT_BASE, Address, Record, TableEntry, encode
+from glowstone.lir.table import TableEntry, encode
 from glowstone.memory import MemoryPlan
 from glowstone.scalar import Input, apply
+from glowstone.table import FIRST_ARGUMENT_BASE, Address, Record
 from glowstone.types import ElementType
 
 F32, I64 = ElementType.F32, ElementType.I64

@@ -9,7 +9,7 @@ from glowstone.backends.cpu.generators.rows import emit_row
 from glowstone.backends.cpu.ir_types import Value
 from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.math.casts import emit_cast
-from glowstone.lir.table import StatusCode
+from glowstone.table import StatusCode
 from glowstone.types import ElementType
 
 Y, X, INDICES = range(3)

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-
 from glowstone.backends.cpu.emitter import FALSE, Emitter
 from glowstone.backends.cpu.generators.arithmetic import Arithmetic
+from glowstone.backends.cpu.generators.indexing import checked_index, clamped_index, emit_lines
 from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.generators.outer_loops import emit_columns, operand_at
 from glowstone.backends.cpu.generators.rows import emit_row
 from glowstone.backends.cpu.ir_types import Value
 from glowstone.backends.cpu.kernel_family import InnerStride
-from glowstone.backends.cpu.math.casts import emit_cast
-from glowstone.lir.operations.scatter import ScatterElements, ScatterND
-from glowstone.lir.table import StatusCode
+from glowstone.lir.operations.scatter import GatherElements, ScatterElements, ScatterND
 from glowstone.types import ElementType
 
 Y = 0
 GATHERED, GATHER_INDICES = 1, 2
 SCATTER_INDICES, UPDATES = 1, 2
-PER_UNIT = 0
 Places = list[tuple[int, Value]]
 """(axis, index) pairs."""
 
 
-def emit_gather_elements(emitter: Emitter, axis: int) -> None:
+def emit_gather_elements(emitter: Emitter, operation: GatherElements) -> None:
     """Row by row of y, element by element."""
+    axis = operation.axis
     rank = emitter.key.operands[Y].rank
     last = rank - 1
-    with _lines(emitter, [emitter.extent(Y, place) for place in range(last)]) as (unit, coordinates):
+    with emit_lines(emitter, [emitter.extent(Y, place) for place in range(last)]) as (unit, coordinates):
         places: Places = list(enumerate(coordinates))
         y, indices = (operand_at(emitter, operand, last, InnerStride.ANY, *places) for operand in (Y, GATHER_INDICES))
         others = [(place, index) for place, index in places if place != axis]
         x = operand_at(emitter, GATHERED, axis, InnerStride.ANY, *others)
         with emitter.for_range(0, emitter.extent(Y, last)) as loop:
-            index, _ = _checked_index(emitter, indices, loop.index, emitter.extent(GATHERED, axis), unit)
+            extent = emitter.extent(GATHERED, axis)
+            if operation.checked:
+                index, _ = checked_index(emitter, indices, loop.index, extent, unit)
+            else:
+                index = clamped_index(emitter, indices, loop.index, extent)
             row = x if axis == last else x.moved(emitter.mul(loop.index, emitter.stride(GATHERED, last)))
             y.store(row.load(index, 1), loop.index, 1)
 
@@ -44,12 +44,12 @@ def emit_gather_nd(emitter: Emitter) -> None:
     """Row by row of y."""
     picks, length = emitter.extent(Y, 1), emitter.extent(Y, 2)
     depth = emitter.key.operands[GATHERED].rank - 2
-    with _lines(emitter, [emitter.extent(Y, 0), picks]) as (unit, (batch, pick)):
+    with emit_lines(emitter, [emitter.extent(Y, 0), picks]) as (unit, (batch, pick)):
         indices = operand_at(emitter, GATHER_INDICES, 2, InnerStride.ANY, (0, batch), (1, pick))
         places: Places = [(0, batch)]
         for number in range(depth):
             extent = emitter.extent(GATHERED, 1 + number)
-            places.append((1 + number, _checked_index(emitter, indices, emitter.i64(number), extent, unit)[0]))
+            places.append((1 + number, checked_index(emitter, indices, emitter.i64(number), extent, unit)[0]))
         x = operand_at(emitter, GATHERED, 1 + depth, InnerStride.ONE, *places)
         y = operand_at(emitter, Y, 2, InnerStride.ONE, (0, batch), (1, pick))
 
@@ -63,13 +63,13 @@ def emit_scatter_elements(emitter: Emitter, operation: ScatterElements) -> None:
     """Line by line along the axis."""
     axis, rank = operation.axis, emitter.key.operands[Y].rank
     others = [place for place in range(rank) if place != axis]
-    with _lines(emitter, [emitter.extent(SCATTER_INDICES, place) for place in others]) as (unit, coordinates):
+    with emit_lines(emitter, [emitter.extent(SCATTER_INDICES, place) for place in others]) as (unit, coordinates):
         places = list(zip(others, coordinates, strict=True))
         y, indices, updates = (
             operand_at(emitter, operand, axis, InnerStride.ANY, *places) for operand in (Y, SCATTER_INDICES, UPDATES)
         )
         with emitter.for_range(0, emitter.extent(SCATTER_INDICES, axis)) as loop:
-            index, is_bad = _checked_index(emitter, indices, loop.index, emitter.extent(Y, axis), unit)
+            index, is_bad = checked_index(emitter, indices, loop.index, emitter.extent(Y, axis), unit)
             with emitter.if_true(emitter.builder.not_(is_bad), likely=True):
                 update = updates.load(loop.index, 1)
                 y.store(_combined(emitter, operation.reduction, y, index, update, 1, None), index, 1)
@@ -84,7 +84,7 @@ def emit_scatter_nd(emitter: Emitter, operation: ScatterND) -> None:
         is_bad: Value = FALSE
         for number in range(depth):
             extent = emitter.extent(Y, number)
-            index, bad = _checked_index(emitter, indices, emitter.i64(number), extent, column)
+            index, bad = checked_index(emitter, indices, emitter.i64(number), extent, column)
             places.append((number, index))
             is_bad = emitter.builder.or_(is_bad, bad)
         updates = operand_at(emitter, UPDATES, 1, InnerStride.ONE, (0, rows.index), (1, column))
@@ -96,31 +96,6 @@ def emit_scatter_nd(emitter: Emitter, operation: ScatterND) -> None:
             y.store(_combined(emitter, operation.reduction, y, index, update, lanes, mask), index, lanes, mask)
 
         emit_row(emitter, [y, updates], length, emit_vectors)
-
-
-@contextmanager
-def _lines(emitter: Emitter, extents: Sequence[Value]) -> Iterator[tuple[Value, list[Value]]]:
-    """(unit, coordinates) of every position in a box; a unit has `derived(PER_UNIT)` of them."""
-    total = emitter.i64(1)
-    for extent in extents:
-        total = emitter.mul(total, extent)
-    with emitter.for_units() as units:
-        first = emitter.mul(units.index, emitter.derived(PER_UNIT))
-        last = emitter.minimum(emitter.add(first, emitter.derived(PER_UNIT)), total)
-        with emitter.for_range(first, last) as lines:
-            yield units.index, emitter.unravel(lines.index, extents) if extents else []
-
-
-def _checked_index(
-    emitter: Emitter, indices: InnerOperand, place: Value, extent: Value, unit: Value
-) -> tuple[Value, Value]:
-    """(index counted from the front, whether it was outside): 0 where it was, which is reported."""
-    given = emit_cast(emitter, indices.load(place, 1), indices.element, ElementType.I64, 1)
-    negative = emitter.compare(given, "<", 0)
-    index = emitter.select(negative, emitter.add(given, extent), given)
-    is_bad = emitter.builder.icmp_unsigned(">=", index, extent)
-    emitter.report(is_bad, unit, StatusCode.INDEX_OUT_OF_RANGE, given)
-    return emitter.select(is_bad, emitter.i64(0), index), is_bad
 
 
 def _combined(

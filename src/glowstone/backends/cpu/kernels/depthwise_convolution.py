@@ -11,7 +11,7 @@ from glowstone.backends.cpu.operations.blocked import DepthwiseConvolution
 from glowstone.backends.cpu.row_plan import plan_rows
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
 from glowstone.lir.instruction import Instruction
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from glowstone.backends.cpu.loop_nest import row_division
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Determinant
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter

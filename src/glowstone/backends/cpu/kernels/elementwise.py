@@ -10,7 +10,7 @@ from glowstone.backends.cpu.loop_nest import LoopNest, WorkDivision
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Elementwise
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter

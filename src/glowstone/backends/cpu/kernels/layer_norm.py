@@ -9,7 +9,7 @@ from glowstone.backends.cpu.kernels.reduce import plan_outer
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import LayerNorm
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from glowstone.backends.cpu.operations import PackedMatMul
 from glowstone.backends.cpu.product_tile import ProductDivision, ProductTile
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

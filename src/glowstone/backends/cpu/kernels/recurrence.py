@@ -10,7 +10,7 @@ from glowstone.backends.cpu.target import Target
 from glowstone.errors import UnsupportedError
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Recurrence
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from glowstone.backends.cpu.loop_nest import column_division, row_division
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Reduce
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

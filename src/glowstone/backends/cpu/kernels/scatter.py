@@ -13,7 +13,7 @@ from glowstone.backends.cpu.loop_nest import by_size, column_division, row_divis
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations.scatter import GatherElements, GatherND, ScatterElements, ScatterND, off_axis
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
@@ -49,7 +49,7 @@ class GatherElementsKernels(KernelFamily):
         from glowstone.backends.cpu.generators.scatter import emit_gather_elements
 
         assert isinstance(key.operation, GatherElements)
-        emit_gather_elements(emitter, key.operation.axis)
+        emit_gather_elements(emitter, key.operation)
 
 
 @emits(GatherND)

@@ -13,7 +13,7 @@ from glowstone.backends.cpu.pixel_tiling import table_bytes
 from glowstone.backends.cpu.register_tile import pixels_per_tile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
 from glowstone.lir.instruction import Instruction
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from glowstone.backends.cpu.operations.winograd import WinogradConvolution
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
 from glowstone.backends.cpu.winograd_transforms import POINTS, TILE
 from glowstone.lir.instruction import Instruction
-from glowstone.lir.table import KernelCall
+from glowstone.table import KernelCall
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from glowstone.backends.cpu.native.layout import LINE_BYTES, RUN_WORDS, WORD_BYT
 from glowstone.backends.cpu.native.routine import Routine
 from glowstone.backends.cpu.target import Target
 from glowstone.errors import UnsupportedError
-from glowstone.lir.table import (
+from glowstone.table import (
     BASE_ARENA,
     BASE_CONSTANTS,
     BASE_PLAN_CONSTANTS,

@@ -14,7 +14,7 @@ from llvmlite import ir
 from glowstone.backends.cpu.ir_types import I8, I64, POINTER, Value
 from glowstone.backends.cpu.native.layout import RECORD_COST, Result, RunField
 from glowstone.backends.cpu.native.routine import Routine
-from glowstone.lir.table import COST, KIND, UNITS, WORDS, Record
+from glowstone.table import COST, KIND, UNITS, WORDS, Record
 
 NEXT_CALL = "next_call"
 

@@ -11,7 +11,7 @@ from glowstone.backends.cpu.ir_types import I64, POINTER, VOID, Value
 from glowstone.backends.cpu.native.floating_point import set_default_environment
 from glowstone.backends.cpu.native.layout import RUN_SYMBOL, STATUS_STRIDE, Result, RunField
 from glowstone.backends.cpu.native.routine import Routine
-from glowstone.lir.table import INSTRUCTION, KERNEL, STATUS_CODE, STATUS_INSTRUCTION, UNITS, StatusCode
+from glowstone.table import INSTRUCTION, KERNEL, STATUS_CODE, STATUS_INSTRUCTION, UNITS, StatusCode
 
 KERNEL_TYPE = ir.FunctionType(VOID, [POINTER, POINTER, I64, I64, POINTER, POINTER])
 RUN_ALL = "run_all"

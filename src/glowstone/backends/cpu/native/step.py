@@ -13,7 +13,7 @@ from glowstone.backends.cpu.native import atomics
 from glowstone.backends.cpu.native.layout import CLAIM_STRIDE_WORDS, PoolField, RunField
 from glowstone.backends.cpu.native.routine import Routine
 from glowstone.backends.cpu.native.run_loop import end_failed, execute_whole, kernel_of
-from glowstone.lir.table import COST, GRAIN, UNITS
+from glowstone.table import COST, GRAIN, UNITS
 
 NEXT_STEP = 2
 TO_END, TO_FIRST_STEP = 3, 1

@@ -1,0 +1,61 @@
+"""The way through the compiler: engines that are compiled, and makers for engines that came from the cache.
+
+Importing this module imports the whole compiler; `compilation.py` does so only when the cache has no answer.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable
+
+from glowstone.api.engine import Engine
+from glowstone.api.maker import Maker, signature_of
+from glowstone.api.saved_model import SavedModel
+from glowstone.api.saved_template import SavedTemplate
+from glowstone.api.source import Source
+from glowstone.backends.cpu.backend import CpuBackend
+from glowstone.backends.cpu.target import Target
+from glowstone.compiler import Settings
+from glowstone.options import Options
+from glowstone.runtime.kernel_library import KernelLibrary, Progress
+from glowstone.runtime.operating_system import release_free_memory
+
+logger = logging.getLogger("glowstone")
+
+
+def make_settings(target: Target, numerics: str, options: Options, memory_limit: int) -> Settings:
+    """How a model is compiled."""
+    return Settings(CpuBackend(target, numerics == "strict"), numerics, options, memory_limit)
+
+
+def compile_engine(source: Source, settings: Settings, library: KernelLibrary, progress: Progress | None) -> Engine:
+    """Import the model and compile it at its reference shape.
+
+    Raises:
+        GlowstoneError: as `glowstone.compile`.
+    """
+    with settings.stage("import"):
+        graph = source.graph()
+    reference = tuple(value.shape for value in graph.inputs)
+    graphs = source.graph_once(graph)
+    engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
+    del graph
+    engine.executable(reference, progress)
+    gc.collect()  # graphs are full of cycles and hold the weights as the file has them
+    release_free_memory()
+    if settings.options.time_passes:
+        for name, seconds in settings.passes.items():
+            logger.info("pass %s: %.2f ms", name, 1000 * seconds)
+    return engine
+
+
+def maker_of_saved(source: Source, saved: SavedModel, settings: Callable[[], Settings]) -> Callable[[Engine], Maker]:
+    """Makes the maker of an engine that came from the cache."""
+
+    def make(engine: Engine) -> Maker:
+        maker = Maker(engine, source.graph, settings())
+        maker.adopt(SavedTemplate(saved.template, saved.block))
+        return maker
+
+    return make

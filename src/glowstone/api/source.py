@@ -1,0 +1,165 @@
+"""The model as it was given to `compile`: its digest for the cache, and its graph when the compiler wants it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from glowstone.api.digest_index import file_state, known_digest, remember_digest
+from glowstone.api.engine import Signature
+from glowstone.errors import InputError, ModelError
+from glowstone.runtime.cache import Cache
+from glowstone.support.model_source import ModelSource, locate, read_bytes
+from glowstone.types import Shape
+
+if TYPE_CHECKING:
+    from glowstone.graph import Graph
+    from glowstone.importer import ModelFile
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Source:
+    """A model with its reference shapes and fixed inputs. The importer is imported when a graph is wanted."""
+
+    def __init__(
+        self,
+        model: ModelSource,
+        shapes: Mapping[str, Sequence[int]] | None,
+        constants: Mapping[str, Array] | None,
+    ) -> None:
+        self._model = model
+        self._shapes = {name: _extents(name, shape) for name, shape in (shapes or {}).items()}
+        self._constants = {name: np.asarray(array) for name, array in (constants or {}).items()}
+        self._digest: str | None = None
+        self._held: bytes | None = None
+        """The file's bytes between the first read and the first import."""
+        self._locations: list[str] = []
+
+    def graph(self) -> Graph:
+        """Import the model.
+
+        Raises:
+            ModelError: the model is not valid, or not what it was when it was compiled.
+        """
+        from glowstone import importer
+
+        opened = self._open()
+        self._locations = importer.external_locations(opened.proto.graph)
+        return importer.import_model(opened, self._shapes, self._constants)
+
+    def graph_once(self, graph: Graph) -> Callable[[], Graph]:
+        """A function that gives the graph that is already there the first time, and imports it again later."""
+        waiting = [graph]
+        return lambda: waiting.pop() if waiting else self.graph()
+
+    def signature(self) -> Signature | None:
+        """Inputs and outputs as the file declares them; None where it leaves out an output's type or rank."""
+        from glowstone import importer
+
+        opened = self._open()
+        declared = importer.declared_inputs(opened)
+        outputs = importer.declared_outputs(opened)
+        if outputs is None:
+            return None
+        inputs = tuple((name, *entry) for name, entry in declared.items() if name not in self._constants)
+        return Signature(inputs, tuple((name, *entry) for name, entry in outputs.items()))
+
+    def portable(self) -> bytes:
+        """The model as one message, weights and all.
+
+        Raises:
+            ModelError: the model cannot be read any more, or is not what it was when it was compiled.
+        """
+        from glowstone import importer
+
+        opened = self._open()
+        data, _, _ = read_bytes(self._model)
+        whole = importer.with_data_inside(opened)
+        return data if data is not None and whole is opened.proto else _serialized(whole)
+
+    def key(self, store: Cache, *circumstances: object) -> str:
+        """Name of the cache entry: the model, its reference shapes and constants, and what else decides the bytes."""
+        self._digest = self._model_digest(store)
+        constants = {
+            name: (str(array.dtype), array.shape, _digest(np.ascontiguousarray(array)))
+            for name, array in sorted(self._constants.items())
+        }
+        parts = (self._digest, sorted(self._shapes.items()), constants, circumstances)
+        return hashlib.sha256(repr(parts).encode()).hexdigest() + ".model"
+
+    def _model_digest(self, store: Cache) -> str:
+        """The digest of the model: as the index has it, or of what is read and then held for the import."""
+        path = Path(self._model) if isinstance(self._model, str | os.PathLike) else None
+        if path is not None:
+            known = known_digest(path, store)
+            if known is not None:
+                return known
+        state = file_state(path) if path is not None else None
+        self._held, _, _ = read_bytes(self._model)
+        digest = _digest(_serialized(self._model) if self._held is None else self._held)
+        if path is not None:
+            remember_digest(path, digest, state, store)
+        return digest
+
+    def forget_bytes(self) -> None:
+        """The file's bytes are not needed: should the model be imported after all, it is read again."""
+        self._held = None
+
+    def external_files(self) -> tuple[tuple[str, str], ...]:
+        """Path and digest of every file with external data, as of the last import."""
+        _, folder = locate(self._model)
+        if folder is None:
+            return ()
+        return tuple((location, _digest((folder / location).read_bytes())) for location in self._locations)
+
+    def has_files(self, files: tuple[tuple[str, str], ...]) -> bool:
+        """Whether the files with external data are there and unchanged."""
+        if not files:
+            return True
+        _, folder = locate(self._model)
+        if folder is None:
+            return False
+        return all(_file_digest(folder / location) == digest for location, digest in files)
+
+    def _open(self) -> ModelFile:
+        from glowstone import importer
+
+        name, folder = locate(self._model)
+        data, self._held = self._held, None
+        if data is None:
+            data, _, _ = read_bytes(self._model)
+            if data is not None and self._digest is not None and _digest(data) != self._digest:
+                raise ModelError(
+                    "the model file was changed after it was compiled", file=name, remedy="compile it again"
+                )
+        return importer.parse_model(self._model if data is None else data, name, folder)
+
+
+def _extents(name: str, shape: Sequence[int]) -> Shape:
+    if any(isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0 for extent in shape):
+        raise InputError(f"shape of {name!r} cannot be read", expected="integers, 0 or more", found=list(shape))
+    return tuple(int(extent) for extent in shape)
+
+
+def _serialized(model: Any) -> bytes:
+    if not hasattr(model, "SerializeToString"):
+        raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(model).__name__)
+    serialized: bytes = model.SerializeToString(deterministic=True)
+    return serialized
+
+
+def _digest(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _file_digest(path: Path) -> str | None:
+    try:
+        return _digest(path.read_bytes())
+    except OSError:
+        return None
