@@ -130,6 +130,19 @@ def _constant_of_shape(operator: Operator) -> Attributes:
     return {"value": numpy_helper.from_array(np.array([fields["value"]], fields["element"].dtype))}
 
 
+def _roi_align(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    rows, columns = fields["cells"]
+    return {
+        "mode": "max" if fields["pooling"] == "max" else "avg",
+        "coordinate_transformation_mode": "half_pixel" if fields["half_pixel"] else "output_half_pixel",
+        "output_height": rows,
+        "output_width": columns,
+        "sampling_ratio": fields["points"],
+        "spatial_scale": fields["scale"],
+    }
+
+
 def _block_move(operator: Operator) -> Attributes:
     fields = operator.attributes()
     return {"blocksize": fields["block"], "mode": "CRD" if fields["column_first"] else "DCR"}
@@ -217,6 +230,12 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "ScatterND": _fields(reduction="reduction"),
     "OneHot": _fields(axis="axis"),
     "Pad": _fields(mode="mode"),
+    "RoiAlign": _roi_align,
+    "MaxRoiPool": _fields(pooled_shape="cells", spatial_scale="scale"),
+    "TensorScatter": lambda operator: {
+        "axis": operator.attributes()["axis"],
+        "mode": "circular" if operator.attributes()["circular"] else "linear",
+    },
     "GridSample": _fields(mode="mode", padding_mode="padding", align_corners="align_corners"),
     "AffineGrid": _fields(align_corners="align_corners"),
     "Col2Im": _fields(strides="strides", dilations="dilations", pads="pads"),

@@ -148,6 +148,7 @@ from glowstone.ops.recurrent import (
     RecurrentNetwork,
 )
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Reduction
+from glowstone.ops.regions import MaxRoiPool, RoiAlign
 from glowstone.ops.resize import Resize
 from glowstone.ops.reverse_sequence import (
     ReverseSequence,
@@ -178,6 +179,7 @@ from glowstone.ops.softmax_variants import (
     Hardmax,
     LogSoftmax,
 )
+from glowstone.ops.tensor_scatter import TensorScatter
 from glowstone.ops.transposed_convolution import ConvTranspose
 from glowstone.ops.unpooling import MaxUnpool
 
@@ -288,6 +290,7 @@ __all__ = [
     "MatMulInteger",
     "MaxPool",
     "MaxPoolWithIndices",
+    "MaxRoiPool",
     "MaxUnpool",
     "Maximum",
     "MeanVarianceNormalization",
@@ -328,6 +331,7 @@ __all__ = [
     "ReshapeLike",
     "Resize",
     "ReverseSequence",
+    "RoiAlign",
     "RotaryEmbedding",
     "Round",
     "ScatterElements",
@@ -354,6 +358,7 @@ __all__ = [
     "Swish",
     "Tan",
     "Tanh",
+    "TensorScatter",
     "ThresholdedRelu",
     "Tile",
     "TopK",

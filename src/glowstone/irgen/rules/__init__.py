@@ -13,11 +13,13 @@ from glowstone.irgen.rules import (  # isort: skip
     rearrangement,
     recurrent,
     selection,
+    regions,
     resize,
     sampling,
     scatter,
     shape,
     window,
+    tensor_scatter,
 )
 
 __all__ = [
@@ -32,10 +34,12 @@ __all__ = [
     "normalization",
     "rearrangement",
     "recurrent",
+    "regions",
     "resize",
     "sampling",
     "scatter",
     "selection",
     "shape",
+    "tensor_scatter",
     "window",
 ]

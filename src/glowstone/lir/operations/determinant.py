@@ -32,4 +32,5 @@ class Determinant(Operation):
 
     def interpret(self, arrays: Sequence[Array], integers: Sequence[int]) -> None:
         y, x = arrays
-        y[...] = np.linalg.det(x.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            y[...] = np.linalg.det(x.astype(np.float64))
