@@ -113,8 +113,8 @@ REFERENCE_EVALUATOR_IS_WRONG = {
 }
 """What ONNX Runtime does right: onnx.reference counts one window too few where SAME_LOWER pads an odd extent, has no
 largest element of windows of integers, no groups and no smaller output_shape of a transposed convolution, no global
-maximum but over planes, no global p-norm, no Softsign of a scalar, no MaxRoiPool, takes no negative pads, and no indices of fewer
-elements than x has off the axis; its LRN fills as many channels as there are images, its norm of p 1 takes no
+maximum but over planes, no global p-norm, no Softsign of a scalar, no MaxRoiPool, takes no negative pads, and no indices
+of fewer elements than x has off the axis; its LRN fills as many channels as there are images, its norm of p 1 takes no
 magnitudes, and its recurrent networks know one direction, forward, and neither lengths nor a clip."""
 
 

@@ -20,12 +20,14 @@ from glowstone.importer.rules import (
     rearrangement,
     recurrent,
     reduction,
+    regions,
     resize,
     sampling,
     scatter,
     selection,
     shape,
     softmax_variants,
+    tensor_scatter,
 )
 
 __all__ = [
@@ -48,10 +50,12 @@ __all__ = [
     "rearrangement",
     "recurrent",
     "reduction",
+    "regions",
     "resize",
     "sampling",
     "scatter",
     "selection",
     "shape",
     "softmax_variants",
+    "tensor_scatter",
 ]
