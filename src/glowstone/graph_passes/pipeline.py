@@ -9,6 +9,7 @@ from glowstone.graph_passes.eliminate_common_subexpressions import eliminate_com
 from glowstone.graph_passes.eliminate_identities import eliminate_identities
 from glowstone.graph_passes.fold_constants import fold_constants
 from glowstone.graph_passes.fold_into_weights import fold_into_weights
+from glowstone.graph_passes.fold_padding import fold_padding
 from glowstone.graph_passes.merge_rearrangements import merge_rearrangements
 from glowstone.graph_passes.recover_layer_normalization import recover_layer_normalization
 
@@ -19,6 +20,7 @@ CANONICAL: tuple[GraphPass, ...] = (
     eliminate_identities,  # before patterns, which do not look through identities
     eliminate_common_subexpressions,  # so that "the same value" means the same object
     merge_rearrangements,
+    fold_padding,  # zeros around an image, before its convolution gets its final form
     recover_layer_normalization,  # before anything is decomposed
     fold_into_weights,
     fold_constants,  # weights that folding made foldable

@@ -43,7 +43,7 @@ def _image(x: Array, number: int, name: str) -> Array:
     if not -x.shape[0] <= number < x.shape[0]:
         expected = f"{-x.shape[0]} to {x.shape[0] - 1}"
         raise ExecutionError("index out of range", operator=name, expected=expected, found=number)
-    return x[number].astype(np.float64)
+    return np.asarray(x[number], np.float64)
 
 
 @operator

@@ -109,7 +109,8 @@ class RoiPool(Operation):
         return (Access.OUT, Access.IN, Access.IN)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
-        _verify_regions(*views, 5)
+        y, x, regions = views
+        _verify_regions(y, x, regions, 5)
 
     def interpret(self, arrays: Sequence[Array], integers: Sequence[int]) -> None:
         y, x, regions = arrays
@@ -124,8 +125,8 @@ class RoiPool(Operation):
 
 def pool_region(image: Array, region: Array, scale: float, cells: tuple[int, ...]) -> Array:
     """[C, rows, columns] of one region of an image [C, H, W]; arithmetic in float32, or float64 of such regions."""
-    kind = np.float64 if region.dtype == np.float64 else np.float32
-    scaled = region.astype(kind) * kind(scale)
+    kind: Any = np.float64 if region.dtype == np.float64 else np.float32
+    scaled = np.asarray(region, kind) * kind(scale)
     x1, y1, x2, y2 = np.copysign(np.floor(np.abs(scaled) + kind(0.5)), scaled)
     axes = []
     for low, high, count, extent in ((y1, y2, cells[0], image.shape[1]), (x1, x2, cells[1], image.shape[2])):
