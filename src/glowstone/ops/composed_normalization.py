@@ -269,7 +269,7 @@ class LpNormalization(Operator):
     def reference(self, x: Array) -> Array:
         wide = x.astype(np.float64)
         norm = np.linalg.norm(wide, ord=self.p, axis=self.axis, keepdims=True)
-        return np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0).astype(x.dtype)
+        return np.asarray(np.divide(wide, norm, out=np.zeros_like(wide), where=norm != 0)).astype(x.dtype)
 
     def decompose(self, builder: Builder, x: Value) -> Value:
         element = computed_element(x.element)

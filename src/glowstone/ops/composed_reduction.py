@@ -14,6 +14,7 @@ import numpy as np
 
 from glowstone.graph import Builder, Value, operator
 from glowstone.ops.constant import scalar
+from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Abs, Add, Cast, Exp, Less, Log, Mul, Sqrt, Sub, Where
 from glowstone.ops.reduction import ReduceMax, ReduceSum, Reduction
 from glowstone.ops.shape import Squeeze
@@ -26,6 +27,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class ComposedReduction(Reduction):
     """Base: `compose` reduces x, which has the element type to compute in."""
 
+    sampled = FLOATS | {ElementType.I64, ElementType.U64}
     keeps_integers: ClassVar[bool] = True
 
     def compose(self, builder: Builder, x: Value) -> Value:
@@ -102,6 +104,7 @@ class ReduceLogSum(ComposedReduction):
     """Logarithm of the sum over axes. ONNX ReduceLogSum-18."""
 
     onnx = "ReduceLogSum-18"
+    sampled = FLOATS
     keeps_integers = False
 
     def compose(self, builder: Builder, x: Value) -> Value:
@@ -116,6 +119,7 @@ class ReduceLogSumExp(ComposedReduction):
     """Logarithm of the sum of exponentials over axes; large terms do not overflow. ONNX ReduceLogSumExp-18."""
 
     onnx = "ReduceLogSumExp-18"
+    sampled = FLOATS
     keeps_integers = False
 
     def compose(self, builder: Builder, x: Value) -> Value:

@@ -53,13 +53,15 @@ class RecurrentNetwork(Operator):
     """Base: x [steps, batch, I], w [D, G * H, I], r [D, G * H, H], bias [D, 2 * G * H], states [D, batch, H].
 
     Results are y [steps, D, batch, H] and the final states. With `batch_first`, batch comes first everywhere.
-    `activations` are those of all directions, the cell's defaults where empty.
+    `activations` are those of all directions, the cell's defaults where empty; `clip` bounds what those of gates get.
     """
 
-    operands = WEIGHTS + OPTIONAL
-    result_names = ("y", "y_h")
+    operands: ClassVar[tuple[Operand, ...]] = WEIGHTS + OPTIONAL
+    result_names: ClassVar[tuple[str, ...]] = ("y", "y_h")
     gates: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]] = ("Tanh",)
+    gate_activations: ClassVar[int] = 1
+    """How many of the activations are of gates: the first ones."""
     direction: str = "forward"
     activations: tuple[str, ...] = ()
     alphas: tuple[float, ...] = ()
@@ -97,7 +99,8 @@ class RecurrentNetwork(Operator):
         names = self.activations or self.defaults * directions
         if len(names) != count * directions:
             raise ModelError("the number of activations is wrong", expected=count * directions, found=len(names))
-        functions = activation_functions(names, self.alphas, self.betas, self.clip)
+        limits = [self.clip if number < self.gate_activations else None for number in range(count)] * directions
+        functions = activation_functions(names, self.alphas, self.betas, limits)
         return [
             self.make_cell(element, functions[count * number : count * (number + 1)], peepholes)
             for number in range(directions)
@@ -339,6 +342,7 @@ class GRU(RecurrentNetwork):
     onnx = "GRU-14"
     gates = 3
     defaults = ("Sigmoid", "Tanh")
+    gate_activations = 2
     linear_before_reset: bool = False
 
     @property
@@ -375,6 +379,7 @@ class LSTM(RecurrentNetwork):
     result_names = ("y", "y_h", "y_c")
     gates = 4
     defaults = ("Sigmoid", "Tanh", "Tanh")
+    gate_activations = 2
     couples_input: bool = False
 
     def make_cell(self, element: ElementType, functions: Sequence[Any], peepholes: bool) -> Cell:

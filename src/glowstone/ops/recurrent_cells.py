@@ -73,28 +73,30 @@ _FORMS: dict[str, _Form] = {
 
 
 def activation_functions(
-    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], clip: float | None
+    names: Sequence[str], alphas: Sequence[float], betas: Sequence[float], limits: Sequence[float | None]
 ) -> list[Activation]:
     """The activations by name; those that use an alpha or a beta take the next of the lists, or their default.
+
+    `limits` bound the magnitude of what each activation is applied to.
 
     Raises:
         ModelError: an unknown name.
     """
     next_alpha, next_beta = iter(alphas), iter(betas)
     result: list[Activation] = []
-    for name in names:
+    for name, limit in zip(names, limits, strict=True):
         form = _FORMS.get(name.lower())
         if form is None:
             raise ModelError("unknown activation", expected=", ".join(sorted(_FORMS)), found=name)
         alpha = next(next_alpha, form.alpha) if form.alpha is not None else 0.0
         beta = next(next_beta, form.beta) if form.beta is not None else 0.0
-        result.append(_bound(form.formula, alpha, beta, clip))
+        result.append(_bound(form.formula, alpha, beta, limit))
     return result
 
 
-def _bound(formula: Formula, alpha: float, beta: float, clip: float | None) -> Activation:
+def _bound(formula: Formula, alpha: float, beta: float, limit: float | None) -> Activation:
     def activation(x: Expression) -> Expression:
-        return formula(x if clip is None else clipped(x, clip), alpha, beta)
+        return formula(x if limit is None else clipped(x, limit), alpha, beta)
 
     return activation
 

@@ -29,6 +29,8 @@ class Reduction(Operator):
 
     operands = (Operand("x", FLOATS | INTEGERS),)
     mode: ClassVar[str] = ""
+    sampled: ClassVar[frozenset[ElementType]] = FLOATS | INTEGERS
+    """Element types of the samples."""
     axes: tuple[int, ...] | None = None
     keep: bool = True
 
@@ -77,12 +79,11 @@ class Reduction(Operator):
             ((1, 3), False),
         ]
         long = random.uniform(-2, 2, (3, 1000)).astype(np.float32)
-        elements = (cls.operands[0].elements or ALL) - {ElementType.F32}
         numbers = np.array([[1, 2, 3], [4, 1, 1], [2, 3, 4], [1, 1, 1]])
         return [
             *(Sample(cls(axes, keep), (x,)) for axes, keep in cases),
             Sample(cls((1,), False), (long,)),
-            *element_samples(cls((1,), True), elements, numbers),
+            *element_samples(cls((1,), True), cls.sampled - {ElementType.F32}, numbers),
         ]
 
     @classmethod
@@ -122,6 +123,7 @@ class Extremum(Reduction):
     """Base of ReduceMax and ReduceMin: false is below true."""
 
     operands = (Operand("x", ALL),)
+    sampled = ALL
 
     def decompose(self, builder: Builder, x: Value) -> Value | None:
         if x.element is not ElementType.BOOL:

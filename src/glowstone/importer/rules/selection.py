@@ -22,8 +22,8 @@ def _import_arg(kind: Maker, node: OnnxNode) -> Value:
     return node.emit(kind(node.integer("axis", 0), keep, node.flag("select_last_index")), node.operand(0))
 
 
-for _name, _kind in {"ArgMax": ArgMax, "ArgMin": ArgMin}.items():
-    imports(_name)(functools.partial(_import_arg, _kind))
+for _name, _position in {"ArgMax": ArgMax, "ArgMin": ArgMin}.items():
+    imports(_name)(functools.partial(_import_arg, _position))
 
 
 @imports("TopK")
@@ -53,5 +53,5 @@ def _import_cumulative(kind: Maker, node: OnnxNode) -> Value:
     return node.emit(kind(axis[0], node.flag("exclusive"), node.flag("reverse")), node.operand(0))
 
 
-for _name, _kind in {"CumSum": CumSum, "CumProd": CumProd}.items():
-    imports(_name)(functools.partial(_import_cumulative, _kind))
+for _name, _running in {"CumSum": CumSum, "CumProd": CumProd}.items():
+    imports(_name)(functools.partial(_import_cumulative, _running))
