@@ -6,11 +6,13 @@ channels, and for element types that the ONNX operator does not take.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
+from typing import Any
 
 from glowstone.exporter.form import OnnxForm
 from glowstone.exporter.standard_rules import ONNX_TYPES, RULES, reduction
-from glowstone.graph import Node
+from glowstone.graph import Node, Value
 from glowstone.ops import Reduction
 
 
@@ -34,8 +36,8 @@ def _form(node: Node) -> OnnxForm | None:
 
 
 def _is_allowed(form: OnnxForm, node: Node, opset: int) -> bool:
-    """Whether the ONNX operator exists, has these attributes and takes so many operands of these element types."""
-    from onnx import TensorProto, defs
+    """Whether the ONNX operator exists, has these attributes, and so many operands and results of these types."""
+    from onnx import defs
 
     try:
         schema = defs.get_schema(form.kind, opset)
@@ -46,10 +48,16 @@ def _is_allowed(form: OnnxForm, node: Node, opset: int) -> bool:
         return False
     if not form.attributes.keys() <= schema.attributes.keys():
         return False
-    for index, operand in enumerate(node.operands):
-        declared = schema.inputs[min(index, len(schema.inputs) - 1)]
-        if operand is not None:
-            name = TensorProto.DataType.Name(ONNX_TYPES[operand.element]).lower()
-            if f"tensor({name})" not in declared.types:
+    return _are_declared(node.operands, schema.inputs) and _are_declared(node.results, schema.outputs)
+
+
+def _are_declared(values: Sequence[Value | None], declared: Sequence[Any]) -> bool:
+    """Whether a schema's formal parameters have the element types of the values; the last may repeat."""
+    from onnx import TensorProto
+
+    for index, value in enumerate(values):
+        if value is not None:
+            name = TensorProto.DataType.Name(ONNX_TYPES[value.element]).lower()
+            if f"tensor({name})" not in declared[min(index, len(declared) - 1)].types:
                 return False
     return True

@@ -87,6 +87,6 @@ def run_stepwise(
 
 
 def _aligned_copy(array: Array) -> Array:
-    copy = aligned_bytes(array.nbytes).view(array.dtype)
+    copy = aligned_bytes(array.nbytes)[: array.nbytes].view(array.dtype)
     copy[:] = array.reshape(-1)
     return copy
