@@ -81,7 +81,7 @@ def _range_count(start: Array, limit: Array, delta: Array) -> int:
     """
     first, last, step = (array.reshape(()).item() for array in (start, limit, delta))
     if isinstance(first, int):
-        count = -((first - last) // step)
+        count = int(-((first - last) // step))
     else:
         exact = (last - first) / step
         if not math.isfinite(exact):

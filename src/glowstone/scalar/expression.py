@@ -209,7 +209,7 @@ def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expressi
         if id(node) not in done:
             arguments = tuple(visit(argument) for argument in node.arguments)
             made = Apply(node.element, node.function, arguments)
-            done[id(node)] = cast(*arguments, node.element) if node.function == "cast" else made
+            done[id(node)] = cast(arguments[0], node.element) if node.function == "cast" else made
         return done[id(node)]
 
     return visit(expression)
