@@ -1,6 +1,6 @@
 """The command line `glowstone`: finds the command, turns errors into messages and exit codes.
 
-Exit codes: 0 good, 1 failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 good, 1 failed or, for `compare`, different, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations

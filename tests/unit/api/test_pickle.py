@@ -42,7 +42,7 @@ def test_another_process_gets_the_same_results(tmp_path, with_cache):
 
 def test_the_model_file_need_not_be_there_any_more(tmp_path):
     path = save_small_convolution(tmp_path / "model.onnx")
-    data = pickle.dumps(glowstone.compile(path, cache=False))
+    data = pickle.dumps(glowstone.compile(path))
     path.unlink()
     x = np.ones((1, 3, 48, 16), np.float32)
     assert pickle.loads(data).run({"x": x})["y"].shape == (1, 8, 48, 16)
@@ -53,7 +53,7 @@ def test_external_data_travel_along(tmp_path):
     model = onnx.load(path)
     onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     x = np.ones((2, 64), np.float32)
-    compiled = glowstone.compile(tmp_path / "model.onnx", cache=False)
+    compiled = glowstone.compile(tmp_path / "model.onnx")
     data = pickle.dumps(compiled)
     (tmp_path / "weights.bin").unlink()
     np.testing.assert_array_equal(pickle.loads(data).run({"x": x})["y"], compiled.run({"x": x})["y"])
