@@ -51,8 +51,8 @@ def _fuse(graph: Graph, anchor: Value, node: Node) -> bool:
     values = list(node.present_operands())
     extras: list[Value] = []
     inputs = [_epilogue_input(value, anchor, extras) for value in values]
-    if len(extras) > MOST_EXTRAS:
-        return False
+    if len(extras) > MOST_EXTRAS or any(extra.element is not FUSED_ELEMENT for extra in extras):
+        return False  # the fast kernels read extra operands of one type only
     expression = node.operator.scalar_expression(tuple(value.element for value in values))
     epilogue = scalar.substitute(expression, inputs)
     operands = anchor.node.operands
