@@ -17,6 +17,7 @@ PARAMETERS = {
     "none": np.array([], np.int64),
     "pair": np.array([1.5, -0.5], np.float32),
     "tail": np.array([1.5, -0.5, 2], np.float32),
+    "channels": np.array([1.5, -0.5, 2, 1], np.float32),
     "rows": np.array([[1.5], [-0.5], [2], [1]], np.float32),
 }
 FORMS = [
@@ -30,6 +31,7 @@ FORMS = [
     (18, helper.make_node("ReduceSumSquare", ["x", "none"], ["y"])),
     (9, helper.make_node("MeanVarianceNormalization", ["x"], ["y"], axes=[0, 2])),
     (18, helper.make_node("GroupNormalization", ["x", "pair", "pair"], ["y"], num_groups=2)),
+    (15, helper.make_node("BatchNormalization", ["x", *["channels"] * 4], ["y", "y1", "y2"], training_mode=1)),
     (17, helper.make_node("LayerNormalization", ["x", "tail"], ["y", "y1", "y2"])),
     (17, helper.make_node("LayerNormalization", ["x", "tail", "tail"], ["y", "", "y2"])),
     (17, helper.make_node("LayerNormalization", ["x", "rows", "tail"], ["y"], axis=1)),

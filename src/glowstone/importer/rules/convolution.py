@@ -6,7 +6,9 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.window_attributes import WindowAttributes, window_attributes
-from glowstone.ops import BatchNormalization, Conv, ConvTranspose, DeformConv
+from glowstone.ops import Add, BatchNormalization, Conv, ConvTranspose, DeformConv, Mul, Squeeze
+from glowstone.ops.composed_normalization import computed_element, converted, moments
+from glowstone.ops.constant import scalar
 
 
 def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:
@@ -55,9 +57,25 @@ def import_deform_conv(node: OnnxNode) -> Value:
 
 
 @imports("BatchNormalization")
-def import_batch_normalization(node: OnnxNode) -> Value:
-    if node.flag("training_mode"):
-        raise node.refuse("training_mode", 0)
+def import_batch_normalization(node: OnnxNode) -> Value | tuple[Value, ...]:
     if node.integer("spatial", 1) != 1:
         raise node.refuse("spatial", 1)
-    return node.emit(BatchNormalization(node.number("epsilon", 1e-5)), *node.operands)
+    operator = BatchNormalization(node.number("epsilon", 1e-5))
+    if node.flag("training_mode"):
+        return _by_batch_statistics(node, operator)
+    return node.emit(operator, *node.operands)
+
+
+def _by_batch_statistics(node: OnnxNode, operator: BatchNormalization) -> tuple[Value, ...]:
+    """Mean and variance are those of x; further results are the given ones, moved towards these by the momentum."""
+    builder, x = node.builder, node.operand(0)
+    axes = (0, *range(2, x.rank))
+    mean, _, variance = moments(builder, converted(builder, x, computed_element(x.element)), axes)
+    current = [node.emit(Squeeze(axes), statistic) for statistic in (mean, variance)]
+    momentum = node.number("momentum", 0.9)
+    running = []
+    for before, now in zip((node.operand(3), node.operand(4)), current, strict=True):
+        kept = node.emit(Mul(), before, scalar(builder, momentum, before.element))
+        weight = scalar(builder, 1 - momentum, before.element)
+        running.append(node.emit(Add(), kept, node.emit(Mul(), converted(builder, now, before.element), weight)))
+    return node.emit(operator, x, node.operand(1), node.operand(2), *current), *running
