@@ -9,17 +9,13 @@ from helpers.agreement import assert_agrees
 from helpers.random_models import random_convnet, random_transformer
 
 import glowstone
+from glowstone.graph_passes import CANONICAL, LOWERED
 
 CONVNETS = range(100, 112)
 TRANSFORMERS = range(200, 206)
 
 OPTIONAL_PASSES = [
-    "fold_constants",
-    "eliminate_identities",
-    "eliminate_common_subexpressions",
-    "merge_rearrangements",
-    "recover_layer_normalization",
-    "fold_into_weights",
+    *sorted({function.__name__ for function in (*CANONICAL, *LOWERED)}),
     "fuse_elementwise",
     "fuse_epilogues",
     "assign_layouts",
