@@ -21,10 +21,12 @@ from glowstone.ops.shape import Concat, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced
 from glowstone.ops.widening import in_float32
 from glowstone.ops.window import Window
-from glowstone.types import TensorType
+from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+PLACES = ElementType.F64
+"""Places are scaled to the grid's range and back: float32 would not give whole places back exactly."""
 RANK = 4
 ROW_AXIS, COLUMN_AXIS = 2, 3
 
@@ -143,12 +145,12 @@ class DeformConv(Operator):
         pairs = reshaped(builder, offsets, -1, (math.prod(kernel), 2), rows, columns)
         places = []
         for number, axis in ((1, COLUMN_AXIS), (0, ROW_AXIS)):
-            offset = sliced(builder, pairs, 2, number, number + 1)
+            offset = builder.emit(Cast(PLACES), sliced(builder, pairs, 2, number, number + 1))
             moved = reshaped(builder, offset, -1, math.prod(kernel), rows, columns)
             place = builder.emit(Add(), moved, self._starts(builder, offsets, axis))
             place = builder.emit(Add(), place, self._tap_places(builder, w, number))
-            size = builder.emit(Cast(x.element), extents(builder, x, axis, axis + 1))
-            two, one = (scalar(builder, value, x.element) for value in (2.0, 1.0))
+            size = builder.emit(Cast(PLACES), extents(builder, x, axis, axis + 1))
+            two, one = (scalar(builder, value, PLACES) for value in (2.0, 1.0))
             doubled = builder.emit(Add(), builder.emit(Mul(), place, two), one)
             scaled = builder.emit(Sub(), builder.emit(Div(), doubled, size), one)
             places.append(unsqueeze(builder, scaled, (RANK,)))
@@ -164,16 +166,16 @@ class DeformConv(Operator):
     def _starts(self, builder: Builder, offsets: Value, axis: int) -> Value:
         """Where the window of each result starts along an axis, so that it broadcasts over [taps, OH, OW]."""
         number = axis - ROW_AXIS
-        count = builder.emit(Cast(offsets.element), builder.emit(Iota(), extents(builder, offsets, axis, axis + 1)))
+        count = builder.emit(Cast(PLACES), builder.emit(Iota(), extents(builder, offsets, axis, axis + 1)))
         numbers = (float(self.strides[number]), float(self.pads[number]))
-        stride, pad = (scalar(builder, value, offsets.element) for value in numbers)
+        stride, pad = (scalar(builder, value, PLACES) for value in numbers)
         starts = builder.emit(Sub(), builder.emit(Mul(), count, stride), pad)
         return unsqueeze(builder, starts, (1,)) if axis == ROW_AXIS else starts
 
     def _tap_places(self, builder: Builder, w: Value, number: int) -> Value:
         """Where each tap stands in the window along an axis, as [taps, 1, 1]."""
         places = np.indices(w.shape[2:])[number] * self.dilations[number]
-        return constant(builder, places.reshape(-1, 1, 1).astype(w.element.dtype), w.element)
+        return constant(builder, places.reshape(-1, 1, 1).astype(PLACES.dtype), PLACES)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
