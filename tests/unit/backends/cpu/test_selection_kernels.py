@@ -49,7 +49,7 @@ def test_nan_is_the_extremum(mode, inner):
 @pytest.mark.parametrize("count", [1, 5, 16, 17, 100])
 @pytest.mark.parametrize("element", [F32, F16, ElementType.U64, ElementType.I8], ids=str)
 def test_top_k(element, count, largest):
-    for shape in [(3, 100, 1), (2, 129, 3), (1, count, 1), (0, 100, 2)]:
+    for shape in [(3, 100, 1), (2, 129, 3), (1, 1000, 1), (1, count, 1), (0, 100, 2)]:
         storage = Storage()
         x = repeated(shape, element)
         views = [storage.result((shape[0], count, shape[2]), kind) for kind in (element, I64)]
@@ -58,6 +58,17 @@ def test_top_k(element, count, largest):
         order = np.argsort(keys, axis=1, kind="stable")[:, :count]
         np.testing.assert_array_equal(positions, order)
         np.testing.assert_array_equal(values, np.take_along_axis(x, order, axis=1))
+
+
+@pytest.mark.parametrize("count", [16, 17, 33])
+def test_top_k_of_rows_in_order(count):
+    """Each element beats all before it, or none does."""
+    for step in (1, -1):
+        storage = Storage()
+        x = np.arange(500, dtype=np.float32)[::step].reshape(1, -1, 1)
+        views = [storage.result((1, count, 1)), storage.result((1, count, 1), I64), storage.add(x)]
+        values, _, _ = check(TopK(), views, storage).arrays
+        np.testing.assert_array_equal(values.ravel(), np.arange(499, 499 - count, -1))
 
 
 @pytest.mark.parametrize("count", [4, 40])

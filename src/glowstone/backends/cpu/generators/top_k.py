@@ -5,7 +5,7 @@ Both algorithms are stable: of equal elements the one found first stays first.
 
 from __future__ import annotations
 
-from glowstone.backends.cpu.emitter import Emitter
+from glowstone.backends.cpu.emitter import FALSE, Emitter
 from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.generators.order import Order
 from glowstone.backends.cpu.generators.outer_loops import operand_at
@@ -14,8 +14,9 @@ from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.lir.operations import TopK
 
 VALUES, POSITIONS, X = range(3)
-ROWS_PER_UNIT, LEVELS = range(2)
+ROWS_PER_UNIT = 0
 POSITION_BYTES = 8
+WORD_BITS = 64
 ALONG = 1
 
 
@@ -60,15 +61,15 @@ def emit_top_k(emitter: Emitter, operation: TopK, by_insertion: bool) -> None:
                 for operand in (VALUES, POSITIONS, X)
             )
             row = _Row(emitter, x, operation.largest)
-            start = _emit_insertion(emitter, row) if by_insertion else _emit_merge_sort(emitter, row)
+            (_emit_insertion if by_insertion else _emit_selection)(emitter, row)
             with emitter.for_range(0, emitter.extent(VALUES, ALONG)) as slots:
-                position = row.read(emitter.add(start, slots.index))
+                position = row.read(slots.index)
                 values.store(row.at(position), slots.index, 1)
                 positions.store(position, slots.index, 1)
 
 
-def _emit_insertion(emitter: Emitter, row: _Row) -> Value:
-    """The best K so far in order; a better element sinks to its place. Returns the slot of the first."""
+def _emit_insertion(emitter: Emitter, row: _Row) -> None:
+    """The best K so far in order; a better element rises to its place."""
     wanted = emitter.extent(VALUES, ALONG)
     zero, one = emitter.i64(0), emitter.i64(1)
     row.write(zero, zero)
@@ -82,7 +83,6 @@ def _emit_insertion(emitter: Emitter, row: _Row) -> Value:
             with emitter.for_range(0, last) as sinking:
                 _emit_exchange(emitter, row, emitter.sub(last, sinking.index))
         loop.carry([emitter.minimum(emitter.add(kept, 1), wanted)])
-    return zero
 
 
 def _emit_exchange(emitter: Emitter, row: _Row, slot: Value) -> None:
@@ -94,24 +94,44 @@ def _emit_exchange(emitter: Emitter, row: _Row, slot: Value) -> None:
     row.write(slot, emitter.select(swaps, upper, lower))
 
 
-def _emit_merge_sort(emitter: Emitter, row: _Row) -> Value:
-    """Runs of 1, 2, 4 ... positions merged from one half of scratch to the other; returns the slot of the first."""
-    length, levels = emitter.extent(X, ALONG), emitter.derived(LEVELS)
-    with emitter.for_range(0, length) as loop:
-        row.write(loop.index, loop.index)
+def _emit_selection(emitter: Emitter, row: _Row) -> None:
+    """Room for twice K positions, to which elements that beat the K-th best so far are added.
+
+    When the room is full it is sorted and cut to K.
+    """
+    wanted = emitter.extent(VALUES, ALONG)
+    room = emitter.mul(wanted, 2)
+    zero = emitter.i64(0)
+    with emitter.for_range(0, emitter.extent(X, ALONG), carried=[zero, FALSE]) as loop:
+        count, is_cut = loop.values
+        worst = row.at(emitter.select(is_cut, row.read(emitter.sub(wanted, 1)), zero))
+        is_added = emitter.builder.or_(emitter.builder.not_(is_cut), row.precedes(row.at(loop.index), worst))
+        row.write(count, loop.index)
+        following = emitter.add(count, emitter.builder.zext(is_added, I64))
+        is_full = emitter.compare(following, "==", room)
+        with emitter.if_true(is_full, likely=False):
+            _emit_merge_sort(emitter, row, following, room)
+        loop.carry([emitter.select(is_full, wanted, following), emitter.builder.or_(is_cut, is_full)])
+    _emit_merge_sort(emitter, row, loop.results[0], room)
+
+
+def _emit_merge_sort(emitter: Emitter, row: _Row, count: Value, room: Value) -> None:
+    """Sort the first `count` slots, at least one, by way of those from `room` on: runs of 1, 2, 4 ... are merged."""
+    leading_zeros = emitter.intrinsic("llvm.ctlz", I64, [emitter.sub(count, 1), FALSE])
+    levels = emitter.sub(WORD_BITS, leading_zeros)
     with emitter.for_range(0, levels) as level:
-        is_odd = emitter.rem(level.index, 2)
-        source = emitter.mul(is_odd, length)
-        target = emitter.sub(length, source)
+        source = emitter.mul(emitter.rem(level.index, 2), room)
+        target = emitter.sub(room, source)
         width = emitter.builder.shl(I64(1), level.index)
         pair = emitter.mul(width, 2)
-        pairs = emitter.div(emitter.sub(emitter.add(length, pair), 1), pair)
+        pairs = emitter.div(emitter.sub(emitter.add(count, pair), 1), pair)
         with emitter.for_range(0, pairs) as merges:
             low = emitter.mul(merges.index, pair)
-            middle = emitter.minimum(emitter.add(low, width), length)
-            high = emitter.minimum(emitter.add(low, pair), length)
+            middle = emitter.minimum(emitter.add(low, width), count)
+            high = emitter.minimum(emitter.add(low, pair), count)
             _emit_merge(emitter, row, source, target, (low, middle, high))
-    return emitter.mul(emitter.rem(levels, 2), length)
+    with emitter.for_range(0, emitter.mul(count, emitter.rem(levels, 2))) as back:
+        row.write(back.index, row.read(emitter.add(room, back.index)))
 
 
 def _emit_merge(emitter: Emitter, row: _Row, source: Value, target: Value, bounds: tuple[Value, Value, Value]) -> None:

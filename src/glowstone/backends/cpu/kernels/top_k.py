@@ -17,30 +17,28 @@ if TYPE_CHECKING:
 INSERTION, MERGE = "insertion", "merge"
 LONGEST_INSERTION = 16
 """Elements kept in order while a row is read once; more are cheaper to sort."""
-INSERTION_FLOPS = 32
-MERGE_FLOPS = 128
-"""Of one comparison: it waits for two loads, and the branch is taken at random."""
+FLOPS = 32
+"""Of one comparison, which waits for loads."""
 POSITION_BYTES = 8
 
 
 @emits(TopK)
 class TopKKernels(KernelFamily):
-    """Keyed by the algorithm. Scratch holds the positions sorted so far: K of them, or two times all of a row."""
+    """Keyed by the algorithm. Scratch holds positions: the best K, or four times as many."""
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         values, _, x = instruction.operands
-        count, length = values.shape[1], x.shape[1]
+        count = values.shape[1]
         form = INSERTION if count <= LONGEST_INSERTION else MERGE
         operands = tuple(OperandKey(view.element, view.rank, InnerStride.ANY) for view in instruction.operands)
         key = KernelKey(instruction.operation, operands, 0, (form,))
-        levels = (length - 1).bit_length() if length else 0
         if values.size == 0:
-            return KernelCall(key, 0, derived=(0, levels))
-        flops = INSERTION_FLOPS if form == INSERTION else MERGE_FLOPS * levels
-        units, rows = row_division(x.shape[0] * x.shape[2], target.cost(flops * x.size, x.element.size * x.size))
-        scratch = POSITION_BYTES * (count if form == INSERTION else 2 * length)
-        cost = target.cost(flops * x.size, x.element.size * x.size)
-        return KernelCall(key, units, 1, scratch, cost, (rows, levels))
+            return KernelCall(key, 0, derived=(0,))
+        passes = 1 if form == INSERTION else 1 + count.bit_length()
+        cost = target.cost(FLOPS * passes * x.size, x.element.size * x.size)
+        units, rows = row_division(x.shape[0] * x.shape[2], cost)
+        scratch = POSITION_BYTES * (count if form == INSERTION else 4 * count)
+        return KernelCall(key, units, 1, scratch, cost, (rows,))
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.top_k import emit_top_k
