@@ -82,7 +82,10 @@ class MatMul(Operator):
 
 @operator
 class Gemm(Operator):
-    """alpha * op(a) op(b) + beta * c, c broadcast, op a transposition where asked. ONNX Gemm-13."""
+    """alpha * op(a) op(b) + beta * c, c broadcast, op a transposition where asked. ONNX Gemm-13.
+
+    The factors of integers lose their fractions.
+    """
 
     onnx = "Gemm-13"
     operands = (Operand("a", FACTORS), Operand("b", FACTORS), Operand("c", FACTORS, optional=True))
@@ -108,8 +111,9 @@ class Gemm(Operator):
     def reference(self, a: Array, b: Array, c: Array | None = None) -> Array:
         left = a.T if self.transpose_a else a
         right = b.T if self.transpose_b else b
-        product = self.alpha * np.matmul(left.astype(np.float64), right.astype(np.float64))
-        return np.asarray(product if c is None else product + self.beta * c).astype(a.dtype)
+        wide: Any = a.dtype if a.dtype.kind in "iu" else np.float64
+        product = np.asarray(self.alpha, wide) * np.matmul(left.astype(wide), right.astype(wide))
+        return np.asarray(product if c is None else product + np.asarray(self.beta, wide) * c).astype(a.dtype)
 
     def decompose(self, builder: Builder, a: Value, b: Value, c: Value | None = None) -> Value:
         if a.element in HALVES:
