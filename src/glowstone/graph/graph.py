@@ -92,6 +92,8 @@ class Graph:
         self.outputs: list[Value] = []
         self.output_names: list[str] = []
         self.output_dimensions: list[tuple[Dimension, ...]] = []
+        self._order: tuple[tuple[Value, ...], list[Node]] | None = None
+        """Outputs and the nodes they need, until an operand changes: most passes change nothing."""
 
     def add_input(self, name: str, type: TensorType, dimensions: tuple[Dimension, ...] | None = None) -> Value:
         """A new input; it is dynamic where a dimension is a symbol.
@@ -115,6 +117,12 @@ class Graph:
     @property
     def nodes(self) -> list[Node]:
         """The nodes that outputs need, operands before users; the order depends on the structure alone."""
+        outputs = tuple(self.outputs)
+        if self._order is None or self._order[0] != outputs:
+            self._order = (outputs, self._ordered())
+        return list(self._order[1])
+
+    def _ordered(self) -> list[Node]:
         order: list[Node] = []
         seen: set[Node] = set()
         for output in self.outputs:
@@ -135,6 +143,7 @@ class Graph:
 
     def set_operand(self, node: Node, index: int, value: Value) -> None:
         """Make operand `index` of the node another value of the same type."""
+        self._order = None
         old = node.operands[index]
         if old is not None:
             old.uses.pop((node, index), None)

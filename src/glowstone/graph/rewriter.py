@@ -34,7 +34,8 @@ def apply_patterns(graph: Graph, patterns: Sequence[Pattern]) -> bool:
     Nodes are visited operands first. After a replacement the new nodes and the users of the new values
     are visited again.
     """
-    worklist = deque(graph.nodes)
+    roots = tuple({kind: None for pattern in patterns for kind in pattern.kinds})  # type: ignore[attr-defined]
+    worklist = deque(node for node in graph.nodes if isinstance(node.operator, roots))
     waiting = set(worklist)
     dead: set[Node] = set()
     changed = False
@@ -54,7 +55,7 @@ def apply_patterns(graph: Graph, patterns: Sequence[Pattern]) -> bool:
                 graph.replace(old, new)
             _bury(graph, node, dead)
             for affected in _affected(values):
-                if affected not in waiting and affected not in dead:
+                if isinstance(affected.operator, roots) and affected not in waiting and affected not in dead:
                     waiting.add(affected)
                     worklist.append(affected)
             changed = True
