@@ -14,26 +14,17 @@ from glowstone.ops.composed_reduction import ReduceL1, ReduceL2
 from glowstone.ops.constant import constant, scalar
 from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import FLOATS
-from glowstone.ops.elementwise import Add, Cast, Div, Equal, Mul, Pow, Reciprocal, Sqrt, Sub, Where
+from glowstone.ops.elementwise import Add, Div, Equal, Mul, Pow, Reciprocal, Sqrt, Sub, Where
 from glowstone.ops.pooling import AveragePool
 from glowstone.ops.reduction import ReduceMean
 from glowstone.ops.shape import Reshape, Shape, Unsqueeze, unsqueeze
+from glowstone.ops.widening import computed_element, converted
 from glowstone.types import ElementType, TensorType, broadcast_shapes, normalize_axes, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOAT = (Operand("x", FLOATS),)
 OTHER_FLOATS = FLOATS - {ElementType.F32}
 SCALE_AND_BIAS = (Operand("scale", FLOATS), Operand("bias", FLOATS))
-
-
-def computed_element(element: ElementType) -> ElementType:
-    """What a normalization is computed in: float32 for 16-bit floats."""
-    return ElementType.F32 if element in (ElementType.F16, ElementType.BF16) else element
-
-
-def converted(builder: Builder, x: Value, element: ElementType) -> Value:
-    """x in another element type; x itself where it has that type."""
-    return x if x.element is element else builder.emit(Cast(element), x)
 
 
 def moments(builder: Builder, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value, Value]:

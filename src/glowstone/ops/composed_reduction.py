@@ -18,6 +18,7 @@ from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Abs, Add, Cast, Exp, Less, Log, Mul, Sqrt, Sub, Where
 from glowstone.ops.reduction import ReduceMax, ReduceSum, Reduction
 from glowstone.ops.shape import Squeeze
+from glowstone.ops.widening import computed_element
 from glowstone.types import ElementType, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -50,9 +51,9 @@ class ComposedReduction(Reduction):
 
 
 def _wide_element(element: ElementType, keeps_integers: bool) -> ElementType:
-    if element in (ElementType.F16, ElementType.BF16):
-        return ElementType.F32
-    return element if element.is_float or keeps_integers else ElementType.F64
+    if element.is_float:
+        return computed_element(element)
+    return element if keeps_integers else ElementType.F64
 
 
 def _float64_or_integer(x: Array) -> Array:

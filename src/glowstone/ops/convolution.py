@@ -10,12 +10,11 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.composed_normalization import computed_element, converted
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, HALVES
 from glowstone.ops.elementwise import Add, Div, Mul, Sqrt, Sub
 from glowstone.ops.shape import Squeeze, unsqueeze
-from glowstone.ops.widening import in_float32
+from glowstone.ops.widening import computed_element, converted, in_float32
 from glowstone.ops.window import Window
 from glowstone.types import ElementType, TensorType
 

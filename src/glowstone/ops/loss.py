@@ -11,7 +11,6 @@ import numpy as np
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.composed_normalization import computed_element, converted
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import FLOATS, INDICES
@@ -20,6 +19,7 @@ from glowstone.ops.indexing import Gather
 from glowstone.ops.reduction import ReduceMax, ReduceMean, ReduceSum
 from glowstone.ops.scatter import GatherElements
 from glowstone.ops.shape import Squeeze, unsqueeze
+from glowstone.ops.widening import computed_element, converted
 from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]

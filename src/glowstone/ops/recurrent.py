@@ -15,7 +15,6 @@ import numpy as np
 from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.composed_normalization import computed_element, converted
 from glowstone.ops.constant import ConstantOfShape
 from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import FLOATS, INDICES
@@ -25,6 +24,7 @@ from glowstone.ops.recurrence import Recurrence
 from glowstone.ops.recurrent_cells import activation_functions, gru_cell, lstm_cell, rnn_cell
 from glowstone.ops.shape import Concat, Squeeze, Transpose, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, joined, sliced, stretched
+from glowstone.ops.widening import computed_element, converted
 from glowstone.scalar.recurrence import Cell, run_recurrence
 from glowstone.types import ElementType, TensorType
 

@@ -21,3 +21,13 @@ def _widened(builder: Builder, operand: Value | None) -> Value | None:
     if operand is None or operand.element not in HALVES:
         return operand
     return builder.emit(Cast(ElementType.F32), operand)
+
+
+def computed_element(element: ElementType) -> ElementType:
+    """What is computed in where 16 bits are too few: float32 for 16-bit floats, else the type itself."""
+    return ElementType.F32 if element in HALVES else element
+
+
+def converted(builder: Builder, x: Value, element: ElementType) -> Value:
+    """x in another element type; x itself where it has that type."""
+    return x if x.element is element else builder.emit(Cast(element), x)

@@ -7,8 +7,9 @@ from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.window_attributes import WindowAttributes, window_attributes
 from glowstone.ops import Add, BatchNormalization, Conv, ConvTranspose, DeformConv, Mul, Squeeze
-from glowstone.ops.composed_normalization import computed_element, converted, moments
+from glowstone.ops.composed_normalization import moments
 from glowstone.ops.constant import scalar
+from glowstone.ops.widening import computed_element, converted
 
 
 def window_of_weights(node: OnnxNode, w: Value) -> WindowAttributes:

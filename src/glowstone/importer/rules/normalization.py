@@ -5,7 +5,8 @@ from __future__ import annotations
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.ops import Add, Flatten, LayerNormalization, Mul, Reshape, Shape, Softmax
-from glowstone.ops.composed_normalization import converted, inverse_root, moments
+from glowstone.ops.composed_normalization import inverse_root, moments
+from glowstone.ops.widening import converted
 from glowstone.types import ElementType, normalize_axis
 
 
