@@ -11,6 +11,7 @@ import functools
 import numpy as np
 import onnx
 import pytest
+from helpers.instructions import assert_instructions_agree
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -109,3 +110,8 @@ def test_elements_are_moved_bit_for_bit(element):
         assert result.dtype == x.dtype
         assert result.shape == expected.shape, name
         assert np.ascontiguousarray(result).tobytes() == np.ascontiguousarray(expected).tobytes(), name
+
+
+def test_instructions_mean_the_same_to_the_interpreter():
+    x = np.random.default_rng(21).standard_normal(SHAPE).astype(np.float32)
+    assert_instructions_agree(glowstone.compile(model_of(TensorProto.FLOAT)), {"x": x})

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import onnx
 import pytest
+from helpers.instructions import assert_instructions_agree
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -105,3 +106,10 @@ def test_floats(element):
 @pytest.mark.parametrize("element", INTEGERS, ids=str)
 def test_integers(element):
     check(element, ("linear", *REDUCTIONS, "image"), 0, integers=True)
+
+
+@pytest.mark.parametrize("element", [F32, F16], ids=str)
+def test_instructions_mean_the_same_to_the_interpreter(element):
+    results = (*FLOAT_RESULTS, *REDUCTIONS, "image")
+    model = glowstone.compile(model_of(helper.np_dtype_to_tensor_dtype(element.dtype), results, 0.6))
+    assert_instructions_agree(model, {"x": images(False).astype(element.dtype)})
