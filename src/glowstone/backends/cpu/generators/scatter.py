@@ -27,7 +27,10 @@ def emit_gather_elements(emitter: Emitter, operation: GatherElements) -> None:
     last = rank - 1
     with emit_lines(emitter, [emitter.extent(Y, place) for place in range(last)]) as (unit, coordinates):
         places: Places = list(enumerate(coordinates))
-        y, indices = (operand_at(emitter, operand, last, InnerStride.ANY, *places) for operand in (Y, GATHER_INDICES))
+        y, indices = (
+            operand_at(emitter, operand, last, emitter.key.operands[operand].inner, *places)
+            for operand in (Y, GATHER_INDICES)
+        )
         others = [(place, index) for place, index in places if place != axis]
         x = operand_at(emitter, GATHERED, axis, InnerStride.ANY, *others)
         with emitter.for_range(0, emitter.extent(Y, last)) as loop:

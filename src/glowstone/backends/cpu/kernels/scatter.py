@@ -23,10 +23,10 @@ FLOPS_PER_INDEX = 30
 FLOPS_PER_ROW = 200
 
 
-def _key(instruction: Instruction, *moved: int, inner: InnerStride) -> KernelKey:
-    """The key in which the operands `moved` count by size alone."""
+def _key(instruction: Instruction, *moved: int, inner: InnerStride | None = None) -> KernelKey:
+    """The key in which the operands `moved` count by size alone; inner strides are `inner` or, for None, their own."""
     operands = tuple(
-        OperandKey(by_size(view.element) if number in moved else view.element, view.rank, inner)
+        OperandKey(by_size(view.element) if number in moved else view.element, view.rank, inner or InnerStride.of(view))
         for number, view in enumerate(instruction.operands)
     )
     return KernelKey(instruction.operation, operands, len(instruction.integers))
@@ -38,7 +38,7 @@ class GatherElementsKernels(KernelFamily):
 
     def plan(self, instruction: Instruction, target: Target) -> KernelCall:
         y = instruction.operands[0]
-        key = _key(instruction, 0, 1, inner=InnerStride.ANY)
+        key = _key(instruction, 0, 1)
         if y.size == 0:
             return KernelCall(key, 0, derived=(0,))
         cost = target.cost(FLOPS_PER_INDEX * y.size, 3 * y.element.size * y.size)
