@@ -77,6 +77,8 @@ LOWERED: tuple[GraphPass, ...] = (
     merge_casts,
     eliminate_common_subexpressions,
     merge_rearrangements,
+    sink_rearrangements,  # one-dimensional convolutions are planes between reshapes, which keep what follows apart
+    eliminate_identities,  # reshapes that meet their inverse
     merge_arithmetic_chains,
     merge_products,  # here Gemm is a product and a sum
     fold_constants,  # constants that merging multiplied or cut
