@@ -25,7 +25,7 @@ class Tensor:
 
     def __init__(self, array: Array, element: ElementType | None = None) -> None:
         self.element = element or ElementType.from_dtype(array.dtype)
-        view = array.view()
+        view = np.asarray(array).view()
         view.flags.writeable = False
         self.array = view
         self._digest: str | None = None

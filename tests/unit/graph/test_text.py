@@ -65,7 +65,8 @@ def test_every_operator_comes_back(sample):
     assert again.names == node.names
     expected, found = evaluate_graph(graph, {}), evaluate_graph(parsed, {})
     for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array)
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tobytes() == array.tobytes()  # NaN of bf16 is equal to nothing, not even for NumPy's tests
 
 
 def test_nested_operator_and_expression():
