@@ -60,7 +60,7 @@ def compile(
         target: "host", or "triple/cpu/features" of this machine's kind.
         threads: how many threads a run uses; by default the physical cores that this process may use.
         numerics: "relaxed", or "strict": every output is a sum of exactly the products of the specification.
-        tuning: a tuning file; None for the rules alone.
+        tuning: None; choices are made by the rules alone, and a tuning file is refused.
         cache: use the cache on disk.
         memory_limit: most bytes of planned memory; by default half of what the control group or the machine has.
         options: see `glowstone.Options`.

@@ -161,11 +161,11 @@ def _check_providers(providers: Sequence[Any] | None) -> None:
     if providers is None:
         return
     names = [provider if isinstance(provider, str) else provider[0] for provider in providers]
+    if names and not set(names) & set(PROVIDERS):
+        raise InputError("none of the providers is there", expected=", ".join(PROVIDERS), found=", ".join(names))
     for name in names:
         if name not in PROVIDERS:
             _warn_once(f"provider {name}")
-    if names and not set(names) & set(PROVIDERS):
-        raise InputError("none of the providers is there", expected=", ".join(PROVIDERS), found=", ".join(names))
 
 
 def _thread_count(options: Any) -> int | None:

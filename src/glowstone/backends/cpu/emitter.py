@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from llvmlite import ir
 
-from glowstone.backends.cpu.ir_types import F32, I1, I8, I32, I64, POINTER, VOID, Type, Value, lanes_of, suffix, vector
+from glowstone.backends.cpu.ir_types import F32, I1, I8, I32, I64, POINTER, VOID, Type, Value, suffix, vector
 from glowstone.backends.cpu.kernel_family import KernelKey
 from glowstone.backends.cpu.loops import Loop
 from glowstone.backends.cpu.target import Target
@@ -295,11 +295,6 @@ class Emitter:
 
     def _status_word(self, number: int) -> Value:
         return self.offset(self.status, number, I64)
-
-
-def is_vector(value: Value) -> bool:
-    """Whether a value has more than one lane."""
-    return lanes_of(value.type) > 1
 
 
 TRUE, FALSE = ir.Constant(I1, 1), ir.Constant(I1, 0)

@@ -42,7 +42,7 @@ class Target:
 
     @staticmethod
     def parse(text: str) -> Target:
-        """"host", or "triple/cpu" or "triple/cpu/features".
+        """The target of "host", "triple/cpu" or "triple/cpu/features".
 
         Raises:
             ValueError: the text has another form.
