@@ -23,7 +23,7 @@ from glowstone.graph import (
 )
 from glowstone.importer import rules
 from glowstone.importer.model_file import ModelFile
-from glowstone.importer.registry import OnnxNode, rule_for
+from glowstone.importer.registry import OnnxNode, canonical_domain, rule_for
 from glowstone.importer.structure import check_structure, node_name
 from glowstone.importer.tensors import decode_tensor, element_type
 from glowstone.ops import Constant
@@ -257,9 +257,11 @@ def _import_node(model: ModelFile, builder: Builder, values: dict[str, Value], n
     try:
         operands = tuple(values[operand] if operand else None for operand in node.input)
         attributes = _attributes(model, node)
-        rule = rule_for(node.op_type, model.opset)
+        domain = canonical_domain(node.domain)
+        opset = model.opset(domain)
+        rule = rule_for(node.op_type, opset, domain)
         assert rule is not None
-        wrapped = OnnxNode(builder, node.op_type, name, operands, attributes, model.opset, len(node.output))
+        wrapped = OnnxNode(builder, node.op_type, name, operands, attributes, opset, len(node.output))
         results = rule(wrapped)
     except GlowstoneError as error:
         raise error.with_context(node=name, operator=node.op_type) from error.__cause__

@@ -5,26 +5,33 @@ Out: a `ModelProto` and the folder that external data may lie in. `onnx` is impo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
+from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain
 from glowstone.support.model_source import ModelSource, read_bytes
 
 OLDEST_OPSET = 7
 NEWEST_OPSET = 26
-DEFAULT_DOMAINS = ("", "ai.onnx")
+FIRST_OPSET = 1
+"""Of a domain that a file uses without saying at which version."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A parsed model. `name` is what errors call it; `folder` is where external data may be."""
+    """A parsed model. `name` is what errors call it; `folder` is where external data may be; `opsets` go by domain."""
 
     proto: Any
     name: str
     folder: Path | None
-    opset: int
+    opsets: Mapping[str, int]
+
+    def opset(self, domain: str = DEFAULT_DOMAIN) -> int:
+        """The version of a domain (`canonical_domain`) that the model uses."""
+        return self.opsets.get(domain, FIRST_OPSET)
 
 
 def open_model(source: ModelSource) -> ModelFile:
@@ -59,18 +66,19 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
             ) from error
     if not proto.HasField("graph") or not proto.graph.output:
         raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")
-    return ModelFile(proto, name, folder, _opset(proto, name))
+    return ModelFile(proto, name, folder, _opsets(proto, name))
 
 
-def _opset(proto: Any, name: str) -> int:
-    versions = [entry.version for entry in proto.opset_import if entry.domain in DEFAULT_DOMAINS]
-    if not versions and proto.opset_import:
-        return NEWEST_OPSET  # operators of other domains only
-    if not versions:
+def _opsets(proto: Any, name: str) -> dict[str, int]:
+    """Versions by canonical domain; of the default domain always, and at least the oldest supported."""
+    opsets: dict[str, int] = {}
+    for entry in proto.opset_import:
+        opsets.setdefault(canonical_domain(entry.domain), int(entry.version))
+    if not opsets:
         raise ModelError(
             "the model does not say which opset it uses", file=name, expected="an opset_import of the default domain"
         )
-    version = int(versions[0])
+    version = opsets.setdefault(DEFAULT_DOMAIN, NEWEST_OPSET)  # left out: operators of other domains only
     if version < OLDEST_OPSET:
         raise UnsupportedError(
             "the opset is too old",
@@ -79,4 +87,4 @@ def _opset(proto: Any, name: str) -> int:
             found=version,
             remedy="convert the model with onnx.version_converter",
         )
-    return version
+    return opsets

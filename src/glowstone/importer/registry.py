@@ -12,24 +12,32 @@ from glowstone.graph.operator import Array
 Kind = TypeVar("Kind")
 Default = TypeVar("Default")
 Rule = Callable[["OnnxNode"], "Value | tuple[Value, ...]"]
-RULES: dict[str, list[tuple[int, Rule]]] = {}
-"""Rules by ONNX operator name, each from its first opset on, newest first."""
+DEFAULT_DOMAIN = ""
+DEFAULT_DOMAIN_ALIAS = "ai.onnx"
+RULES: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
+"""Rules by domain and ONNX operator name, each from its first opset on, newest first."""
 
 
-def imports(name: str, since: int = 1) -> Callable[[Rule], Rule]:
-    """Register a rule for an operator of the default domain, from opset `since` on."""
+def canonical_domain(domain: str) -> str:
+    """One spelling per domain: the default one has two in files."""
+    return DEFAULT_DOMAIN if domain == DEFAULT_DOMAIN_ALIAS else domain
+
+
+def imports(name: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable[[Rule], Rule]:
+    """Register a rule for an operator of a domain, from that domain's opset `since` on."""
 
     def register(rule: Rule) -> Rule:
-        RULES.setdefault(name, []).append((since, rule))
-        RULES[name].sort(key=lambda entry: -entry[0])
+        rules = RULES.setdefault((domain, name), [])
+        rules.append((since, rule))
+        rules.sort(key=lambda entry: -entry[0])
         return rule
 
     return register
 
 
-def rule_for(name: str, opset: int) -> Rule | None:
-    """The rule in force at an opset; None where there is none."""
-    return next((rule for since, rule in RULES.get(name, ()) if since <= opset), None)
+def rule_for(name: str, opset: int, domain: str = DEFAULT_DOMAIN) -> Rule | None:
+    """The rule in force at an opset of a domain; None where there is none."""
+    return next((rule for since, rule in RULES.get((domain, name), ()) if since <= opset), None)
 
 
 class OnnxNode:

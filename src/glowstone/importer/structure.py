@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
-from glowstone.importer.model_file import DEFAULT_DOMAINS, ModelFile
-from glowstone.importer.registry import rule_for
+from glowstone.importer.model_file import ModelFile
+from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain, rule_for
 
 
 def node_name(node: Any, index: int) -> str:
@@ -58,9 +58,9 @@ def _check_text(names: Iterable[object]) -> None:
 def _check_operators(model: ModelFile) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in enumerate(model.proto.graph.node):
-        default = node.domain in DEFAULT_DOMAINS
-        if not default or rule_for(node.op_type, model.opset) is None:
-            kind = node.op_type if default else f"{node.domain}.{node.op_type}"
+        domain = canonical_domain(node.domain)
+        if rule_for(node.op_type, model.opset(domain), domain) is None:
+            kind = node.op_type if domain == DEFAULT_DOMAIN else f"{domain}.{node.op_type}"
             missing.setdefault(kind, []).append(node_name(node, index))
     if missing:
         listed = ", ".join(f"{kind} ({len(nodes)})" for kind, nodes in sorted(missing.items()))
@@ -68,7 +68,7 @@ def _check_operators(model: ModelFile) -> None:
             f"the model uses operators that are not supported: {listed}",
             node="; ".join(nodes[0] for _, nodes in sorted(missing.items())),
             operator=", ".join(sorted(missing)),
-            expected=f"operators of opset {model.opset} that Glowstone has",
+            expected=f"operators of opset {model.opset()} that Glowstone has",
             found=listed,
         )
 
