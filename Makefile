@@ -36,7 +36,7 @@ lint:
 
 figures:
 	$(PREPARE) $(FIGURES) figures
-	$(FIGURES)/bin/python benchmarks/figures.py
+	$(FIGURES)/bin/python bench/figures.py
 
 clean:
 	rm -rf .environments build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

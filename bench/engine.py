@@ -1,6 +1,6 @@
 """One engine with one model in a process of its own, driven over its standard input and output.
 
-Usage: python benchmarks/engine.py ENGINE MODEL INPUTS.npz THREADS
+Usage: python bench/engine.py ENGINE MODEL INPUTS.npz THREADS
 
 ENGINE is glowstone or onnxruntime. Prints one JSON object when ready, then answers each line that it reads:
 `run SECONDS` with the latencies of calls in a row, `rss` with the resident bytes of the process. Between two lines it

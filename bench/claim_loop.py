@@ -1,7 +1,7 @@
 """How the claiming loop shares short instructions, alone and beside a busy process.
 
 3,000 instructions of some 12 microseconds each, on one thread and on two in turn; prints the shortest times and their
-ratios, in milliseconds. Usage: python benchmarks/claim_loop.py [rounds]
+ratios, in milliseconds. Usage: python bench/claim_loop.py [rounds]
 """
 
 from __future__ import annotations

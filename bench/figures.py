@@ -1,6 +1,6 @@
 """Measures what the project promises and prints promise, limit and measured value.
 
-Usage: python benchmarks/figures.py [--only WORD] [--rounds N] [--seconds S] [--json FILE]
+Usage: python bench/figures.py [--only WORD] [--rounds N] [--seconds S] [--json FILE]
 
 Every figure comes from fresh processes. Where engines are compared, each has a process of its own; they are driven in
 turn, round by round, and the figure is the median over the rounds of the ratio within a round. Exit code 1 if a limit

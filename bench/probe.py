@@ -1,9 +1,9 @@
 """Measurements inside one fresh process that concern Glowstone alone. Prints one JSON object.
 
-Usage: python benchmarks/probe.py compile MODEL INPUTS.npz      seconds of compile and of the first ten runs
-       python benchmarks/probe.py memory MODEL INPUTS.npz       the memory plan
-       python benchmarks/probe.py shapes MODEL NAME SHAPE ...   what each new shape (1x3x48x320) takes
-       python benchmarks/probe.py overhead MODEL INPUTS.npz     seconds of a call through bind and through run
+Usage: python bench/probe.py compile MODEL INPUTS.npz      seconds of compile and of the first ten runs
+       python bench/probe.py memory MODEL INPUTS.npz       the memory plan
+       python bench/probe.py shapes MODEL NAME SHAPE ...   what each new shape (1x3x48x320) takes
+       python bench/probe.py overhead MODEL INPUTS.npz     seconds of a call through bind and through run
 """
 
 from __future__ import annotations
