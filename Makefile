@@ -12,12 +12,13 @@ FIGURES := .environments/figures
 
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
-.PHONY: help demo test lint figures clean
+.PHONY: help demo test lint conformance figures clean
 
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
 	@echo "make test      lint, type check, check the imports, and run every test"
 	@echo "make lint      the checks alone"
+	@echo "make conformance  write the list of outcomes of onnx's backend suite anew"
 	@echo "make figures   measure every promise of the project and print promise, limit and measured value"
 	@echo "make clean     remove the environments and caches"
 
@@ -33,6 +34,10 @@ test:
 lint:
 	$(PREPARE) $(LINT) lint
 	$(call CHECKS,$(LINT))
+
+conformance:
+	$(PREPARE) $(TEST) test
+	cd tests && ../$(TEST)/bin/python -m helpers.conformance -j $(TEST_PROCESSES)
 
 figures:
 	$(PREPARE) $(FIGURES) figures

@@ -1,0 +1,173 @@
+"""onnx's backend suite through `glowstone.onnx_backend`, and the list of what came of each case.
+
+`python -m helpers.conformance`, run in `tests/`, writes the list anew; `-j` says with how many processes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+LIST = Path(__file__).resolve().parents[1] / "conformance" / "cases.txt"
+ROOT = LIST.parents[2]
+
+SECONDS_TO_START = 900
+SECONDS_OF_A_CASE = 300
+"""A case that takes longer hangs; the slowest takes a few seconds."""
+
+LISTED = ("pass", "unsupported", "wrong")
+"""Outcomes that a line of the list may have; `error`, `crash` and `hang` are faults."""
+
+_HEADER = """\
+# What comes of every case of onnx's backend suite: `kind/name outcome`, and a reason behind `wrong`.
+# Written by `make conformance`; only reasons are written by hand, and kept.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`kind` is one of `LISTED`, or `error`, `crash` or `hang`."""
+
+    kind: str
+    detail: str = ""
+
+
+class Worker:
+    """The process that runs cases; a new one after a crash or a hang."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cases: tuple[str, ...] = ()
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """All cases of the suite, as `kind/name`."""
+        self._started()
+        return self._cases
+
+    def run(self, case: str) -> Outcome:
+        """What comes of a case, given as `kind/name`."""
+        process = self._started()
+        assert process.stdin is not None
+        process.stdin.write(f"{case.partition('/')[2]}\n".encode())
+        process.stdin.flush()
+        reply = self._line(process, SECONDS_OF_A_CASE)
+        if reply:
+            kind, _, detail = reply.partition("\t")
+            return Outcome(kind, detail)
+        self.close()
+        if reply is None:
+            return Outcome("hang", f"more than {SECONDS_OF_A_CASE} s")
+        return Outcome("crash", f"exit code {process.returncode}")
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+        self._process = None
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
+                "GLOWSTONE_CACHE_DIR": str(self._cache / "compiled"),
+                "ONNX_MODELS": str(self._cache / "models"),
+            }
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "helpers.conformance_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                bufsize=0,
+                env=environment,
+            )
+            first = self._line(self._process, SECONDS_TO_START)
+            assert first, "the suite cannot be loaded"
+            self._cases = tuple(first.split())
+        return self._process
+
+    @staticmethod
+    def _line(process: subprocess.Popen[bytes], seconds: float) -> str | None:
+        """The next line: empty where the process has ended, None where none comes in time."""
+        assert process.stdout is not None
+        parts: list[bytes] = []
+        while not parts or (parts[-1] and not parts[-1].endswith(b"\n")):
+            ready, _, _ = select.select([process.stdout], [], [], seconds)
+            if not ready:
+                return None
+            parts.append(os.read(process.stdout.fileno(), 1 << 16))
+        return b"".join(parts).decode().strip()
+
+
+@contextlib.contextmanager
+def worker(cache: Path) -> Iterator[Worker]:
+    """A worker whose process ends with the block."""
+    one = Worker(cache)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def read_list(path: Path = LIST) -> dict[str, Outcome]:
+    """The listed outcome by `kind/name`; `detail` is the reason behind `wrong`."""
+    lines = [line.split(maxsplit=2) for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    listed = {name: Outcome(kind, *reason) for name, kind, *reason in lines}
+    assert len(listed) == len(lines), "a case is listed twice"
+    return listed
+
+
+def write_list(outcomes: dict[str, Outcome], reasons: dict[str, Outcome], path: Path = LIST) -> None:
+    """Write the list, sorted. A reason stays as it is in `reasons`; a new wrong case gets what the comparison said."""
+    lines = []
+    for name, outcome in sorted(outcomes.items()):
+        reason = ""
+        if outcome.kind == "wrong":
+            known = reasons.get(name)
+            reason = " " + (known.detail if known is not None and known.kind == "wrong" else outcome.detail)
+        lines.append(f"{name} {outcome.kind}{reason}\n")
+    path.write_text(_HEADER + "".join(lines))
+
+
+def run_all(workers: Iterable[Worker]) -> dict[str, Outcome]:
+    """Every case, split among the workers."""
+    workers = list(workers)
+    cases = workers[0].cases
+
+    def part(index: int) -> dict[str, Outcome]:
+        return {case: workers[index].run(case) for case in sorted(cases)[index :: len(workers)]}
+
+    with ThreadPoolExecutor(len(workers)) as pool:
+        return {case: outcome for done in pool.map(part, range(len(workers))) for case, outcome in done.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run onnx's backend suite and write the list of outcomes.")
+    parser.add_argument("-j", type=int, default=1, help="processes")
+    processes = parser.parse_args().j
+    before = read_list() if LIST.exists() else {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        outcomes = run_all([stack.enter_context(worker(Path(folder))) for _ in range(processes)])
+    for case in sorted(outcomes.keys() | before.keys()):
+        old, new = before.get(case), outcomes.get(case)
+        if old is None or new is None or old.kind != new.kind:
+            sys.stdout.write(f"{case}: {old and old.kind} -> {new and new.kind} {new.detail if new else ''}\n")
+    sys.stdout.write(f"{dict(collections.Counter(outcome.kind for outcome in outcomes.values()))}\n")
+    faults = [case for case, outcome in outcomes.items() if outcome.kind not in LISTED]
+    write_list({case: outcome for case, outcome in outcomes.items() if case not in faults}, before)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
