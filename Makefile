@@ -9,10 +9,11 @@ DEMO := .environments/demo
 TEST := .environments/test
 LINT := .environments/lint
 FIGURES := .environments/figures
+BENCH := .environments/bench
 
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
-.PHONY: help demo test lint conformance figures clean
+.PHONY: help demo test lint conformance figures bench clean
 
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
@@ -20,6 +21,7 @@ help:
 	@echo "make lint      the checks alone"
 	@echo "make conformance  write the list of outcomes of onnx's backend suite anew"
 	@echo "make figures   measure every promise of the project and print promise, limit and measured value"
+	@echo "make bench     compare with ONNX Runtime, OpenVINO and ncnn on every model of the benchmark"
 	@echo "make clean     remove the environments and caches"
 
 demo:
@@ -42,6 +44,10 @@ conformance:
 figures:
 	$(PREPARE) $(FIGURES) figures
 	$(FIGURES)/bin/python bench/figures.py
+
+bench:
+	$(PREPARE) $(BENCH) bench
+	$(BENCH)/bin/python bench/benchmark.py
 
 clean:
 	rm -rf .environments build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -20,10 +20,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from driver import EngineProcess, interleaved, median_ratio, run_probe
-from models import Models, prepare_models
 from rich.console import Console
 from rich.table import Table
+
+from driver import EngineProcess, interleaved, median_ratio, run_probe
+from figure_models import Models, prepare_models
 
 MEGABYTE = 1e6
 
@@ -57,7 +58,7 @@ class Bench:
         return {"GLOWSTONE_CACHE_DIR": str(self.cache)}
 
     def engine(self, engine: str, name: str, threads: int = 1) -> EngineProcess:
-        return EngineProcess(engine, self.models.path(name), self.models.inputs(name), threads, self.environment)
+        return EngineProcess(engine, self.models.path(name), self.models.pool(name), threads, self.environment)
 
     def probe(self, measure: str, name: str) -> dict[str, float]:
         model, inputs = self.models.path(name), self.models.inputs(name)
@@ -69,7 +70,7 @@ def against_onnxruntime(bench: Bench) -> Iterator[Figure]:
         with bench.engine("glowstone", name) as ours, bench.engine("onnxruntime", name) as theirs:
             rounds = interleaved([ours, theirs], bench.rounds, bench.seconds)
         yield Figure(f"{name}, one thread: time over ONNX Runtime's", limit, median_ratio(rounds, 0, 1))
-        yield Figure(f"{name}, one thread: best time", float("inf"), min(row[0] for row in rounds) * 1e3, "ms")
+        yield Figure(f"{name}, one thread: best time", float("inf"), min(min(row[0]) for row in rounds) * 1e3, "ms")
 
 
 def two_threads(bench: Bench) -> Iterator[Figure]:
@@ -103,10 +104,10 @@ def resident_memory(bench: Bench) -> Iterator[Figure]:
     used = {}
     with tempfile.TemporaryDirectory(dir=bench.cache) as empty:
         for case, engine in (("compiled", "glowstone"), ("cached", "glowstone"), ("peer", "onnxruntime")):
-            model, inputs = bench.models.path("resnet50"), bench.models.inputs("resnet50")
-            with EngineProcess(engine, model, inputs, 1, {"GLOWSTONE_CACHE_DIR": empty}) as process:
+            model, pool = bench.models.path("resnet50"), bench.models.pool("resnet50")
+            with EngineProcess(engine, model, pool, 1, {"GLOWSTONE_CACHE_DIR": empty}) as process:
                 for _ in range(3):
-                    process.run(0.0)
+                    process.latencies(0.0)
                 used[case] = process.resident_bytes() / MEGABYTE
     yield Figure("resnet50 from the cache: memory over ONNX Runtime's", 5, used["cached"] - used["peer"], "MB")
     yield Figure("resnet50 compiled: memory over ONNX Runtime's", 60, used["compiled"] - used["peer"], "MB")

@@ -1,11 +1,12 @@
-"""BERT-base (Devlin et al. 2018): token, position and type embeddings, then transformer blocks normalized after each sum."""
+"""BERT-base (Devlin et al. 2018): embeddings, then transformer blocks that normalize after each sum."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
-from networks.writer import ModelWriter
 from onnx import TensorProto
+
+from networks.writer import ModelWriter
 
 WIDTH, DEPTH, HEADS = 768, 12, 12
 VOCABULARY, POSITIONS, TYPES = 30522, 512, 2
@@ -25,7 +26,9 @@ def build(
     places = write.node("Gather", write.normal(POSITIONS, width, deviation=0.1), positions)
     x = write.node("Add", write.node("Add", words, types), places)
     x = write.layer_normalization(x, width, epsilon=1e-12)
-    open_mask = write.node("Cast", write.node("Unsqueeze", "attention_mask", write.integers(1, 2)), to=TensorProto.FLOAT)
+    open_mask = write.node(
+        "Cast", write.node("Unsqueeze", "attention_mask", write.integers(1, 2)), to=TensorProto.FLOAT
+    )
     mask = write.node("Mul", write.node("Sub", write.scalar(1.0), open_mask), write.scalar(MASKED))
     for _ in range(depth):
         attended = write.self_attention(x, width, heads, length, mask)

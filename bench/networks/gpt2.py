@@ -1,10 +1,11 @@
-"""One decoding step of GPT-2 (Radford et al. 2019) with a key-value cache: one token in, logits and the new cache out."""
+"""One decoding step of GPT-2 (Radford et al. 2019): a token and the key-value cache in, logits and new cache out."""
 
 from __future__ import annotations
 
 import onnx
-from networks.writer import ModelWriter
 from onnx import TensorProto
+
+from networks.writer import ModelWriter
 
 WIDTH, DEPTH, HEADS = 768, 12, 12
 VOCABULARY, POSITIONS = 50257, 1024

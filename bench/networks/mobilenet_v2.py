@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
+
 from networks.writer import ModelWriter
 
 EXTENT = 224

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+
 from networks.writer import ModelWriter
 
 EXTENT = 224

@@ -137,13 +137,16 @@ class ModelWriter:
             self._nodes,
             self._name,
             [helper.make_tensor_value_info(name, element, list(shape)) for name, (element, shape) in inputs.items()],
-            [helper.make_tensor_value_info(name, element, list(shape)) for name, (_, element, shape) in outputs.items()],
+            [
+                helper.make_tensor_value_info(name, element, list(shape))
+                for name, (_, element, shape) in outputs.items()
+            ],
             self._initializers,
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self._opset)], ir_version=IR_VERSION)
 
     def image_classifier(self, x: str, features: int, extent: int, classes: int) -> onnx.ModelProto:
-        """The model whose input "x" is an image and whose output is `classes` logits from pooled features [n, features]."""
+        """The model from image "x" to `classes` logits, which come from pooled features [n, features]."""
         logits = self.gemm(x, features, classes)
         image = (TensorProto.FLOAT, (1, 3, extent, extent))
         return self.model({"x": image}, {"logits": (logits, TensorProto.FLOAT, (1, classes))})

@@ -31,6 +31,10 @@ class Models:
     def inputs(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
 
+    def pool(self, name: str) -> Path:
+        """The same inputs with an axis in front, as `engine.py` takes them."""
+        return self.folder / f"{name}_pool.npz"
+
 
 def prepare_models(folder: Path) -> Models:
     """Fetch or build every model, and write its inputs."""
@@ -39,10 +43,15 @@ def prepare_models(folder: Path) -> Models:
     onnx.save(tiny_model(), models.path("tiny"))
     line = recognizer.prepare(recognizer.render_line("One arena, one table"), RECOGNIZER_WIDTH)
     tokens = np.random.default_rng(0).integers(1000, 20000, (1, SENTENCE_LENGTH))
-    save_arrays(models.inputs("resnet50"), {resnet50.INPUT_NAME: resnet50.sample_image()})
-    save_arrays(models.inputs("recognizer"), {recognizer.INPUT_NAME: line})
-    save_arrays(models.inputs("encoder"), {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
-    save_arrays(models.inputs("tiny"), {"x": np.ones((1, TINY), np.float32)})
+    inputs = {
+        "resnet50": {resnet50.INPUT_NAME: resnet50.sample_image()},
+        "recognizer": {recognizer.INPUT_NAME: line},
+        "encoder": {"input_ids": tokens, "attention_mask": np.ones_like(tokens)},
+        "tiny": {"x": np.ones((1, TINY), np.float32)},
+    }
+    for name, arrays in inputs.items():
+        save_arrays(models.inputs(name), arrays)
+        save_arrays(models.pool(name), {input: array[None] for input, array in arrays.items()})
     return models
 
 
