@@ -75,6 +75,11 @@ class Model:
         return self._engine
 
     @property
+    def target(self) -> Target:
+        """The machine that the code is for."""
+        return self._target
+
+    @property
     def code(self) -> NativeCode:
         """The native run loop."""
         return self._code

@@ -14,6 +14,7 @@ import numpy as np
 
 from glowstone.api.engine import Engine, Signature
 from glowstone.api.model import Array, BoundCall, Model, TensorInfo
+from glowstone.backends.cpu.target import Target
 from glowstone.errors import InputError
 from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.native import NativeCode
@@ -45,6 +46,11 @@ class ValueModel(Model):
             InputError: nothing was run yet.
         """
         return self._latest().engine
+
+    @property
+    def target(self) -> Target:
+        """See `Model.target` and `engine`."""
+        return self._latest().target
 
     @property
     def code(self) -> NativeCode:

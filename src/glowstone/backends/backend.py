@@ -25,6 +25,9 @@ class KernelPlanner(Protocol):
             UnsupportedError: no kernel family takes this operation with these element types.
         """
 
+    def tile(self, instruction: Instruction) -> str:
+        """What of the instruction is kept in registers at a time, for people to read; empty where that says nothing."""
+
 
 class Backend(Protocol):
     """One kind of device."""

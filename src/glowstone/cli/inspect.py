@@ -14,10 +14,12 @@ from rich.console import Console
 import glowstone
 from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
 from glowstone.cli.console import duration, progress, results, size, table
+from glowstone.tools.benchmark import random_inputs
 from glowstone.tools.dot import graph_to_dot
 from glowstone.tools.graph_stages import graph_at_stage
 from glowstone.tools.inspection import ModelSummary, Shape, inspect_model
 from glowstone.tools.memory_drawing import draw_memory_plan
+from glowstone.tools.profile import Profile, measure_limits, profile_model
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -26,6 +28,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @model_argument
 @shape_option
 @click.option("--compiled", is_flag=True, help="Compile, and show instructions, kernels and the memory plan.")
+@click.option(
+    "--profile", "profiled", is_flag=True, help="Compile, run on random inputs, and show what takes the time."
+)
 @click.option("--memory", type=_FILE, help="Compile, and draw the memory plan over time: a file .svg.")
 @click.option("--dot", type=_FILE, help="Draw the graph for Graphviz: a file .dot; with --compiled the compiled one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -34,20 +39,26 @@ def inspect(
     model_path: Path,
     shapes: Sequence[tuple[str, tuple[int, ...]]],
     compiled: bool,
+    profiled: bool,
     memory: Path | None,
     dot: Path | None,
     as_json: bool,
 ) -> None:
     """Show what MODEL contains: inputs, outputs, operators, parameters, operations."""
     given = unique(shapes, "--shape")
-    with progress(3) as step:
+    with progress(4) as step:
         step("reading")
         summary = inspect_model(model_path, given)
         report: Mapping[str, Any] | None = None
-        if compiled or memory is not None:
+        profile: Profile | None = None
+        if compiled or profiled or memory is not None:
             step("compiling")
             model = glowstone.compile(model_path, shapes=given or None)
             report = model.report() if compiled else None
+        if profiled:
+            step("measuring")
+            instructions = profile_model(model, random_inputs(model.inputs, given))
+            profile = Profile(instructions, measure_limits(model.target))
         step("drawing")
         if memory is not None:
             plan = model.engine.reference_plan()
@@ -56,7 +67,10 @@ def inspect(
             graph = graph_at_stage(model_path, given, "compiled" if compiled else "imported")
             dot.write_text(graph_to_dot(graph), encoding="utf-8")
     if as_json:
-        click.echo(json.dumps(asdict(summary) | ({} if report is None else {"compiled": report}), indent=2))
+        parts: dict[str, Any] = {} if report is None else {"compiled": report}
+        if profile is not None:
+            parts["profile"] = profile.as_dict()
+        click.echo(json.dumps(asdict(summary) | parts, indent=2))
         return
     console = results()
     print_summary(console, summary)
@@ -64,6 +78,8 @@ def inspect(
         print_instructions(console, report)
         print_stages(console, report)
         print_memory(console, report)
+    if profile is not None:
+        print_profile(console, profile)
 
 
 def print_summary(console: Console, summary: ModelSummary) -> None:
@@ -88,6 +104,31 @@ def print_instructions(console: Console, report: Mapping[str, Any]) -> None:
     ]
     columns = ["#", "name", "operation", "kernel", "algorithm", "expected cost"]
     console.print(table("instructions", columns, rows, numeric=["#", "expected cost"]))
+
+
+def print_profile(console: Console, profile: Profile) -> None:
+    """Print one row for each instruction, in the order of the run, and the limits of the machine."""
+    whole = profile.nanoseconds
+    rows = [
+        [
+            one.number,
+            one.name,
+            one.algorithm,
+            one.tile,
+            duration(one.nanoseconds * 1e-9),
+            f"{one.nanoseconds / whole:.1%}",
+            f"{one.flops_rate:.1f}" if one.flops else "",
+            f"{one.byte_rate:.1f}",
+            f"{one.share(profile.limits):.0%}",
+        ]
+        for one in profile.instructions
+    ]
+    columns = ["#", "name", "algorithm", "tile", "time", "of all", "GFLOP/s", "GB/s", "of limit"]
+    console.print(table("profile, one thread", columns, rows, numeric=["#", *columns[4:]]))
+    console.print(f"in all      {duration(whole * 1e-9)} of instructions, each called by itself")
+    console.print(
+        f"limits      {profile.limits.flops:.0f} GFLOP/s, {profile.limits.bytes:.1f} GB/s, measured for this table"
+    )
 
 
 def print_stages(console: Console, report: Mapping[str, Any]) -> None:

@@ -77,6 +77,13 @@ class Operation:
         """Whether kernels take the operand in vectors with this view's strides. No pass gives that up."""
         return has_vector_stride(view)
 
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        """How many products the operation adds up, by its definition; 0 for one that is not made of sums of products.
+
+        An algorithm that needs fewer counts as faster, as is usual.
+        """
+        return 0
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         """Check ranks, extents and element types.
 

@@ -118,3 +118,14 @@ def test_the_demo_prints_how_many_digits_were_read(capsys):
     assert result.right >= 0.97 * len(result.digits)
     demo_command._print_digits(demo_command.results(), result)
     assert f"{result.right} of 360" in capsys.readouterr().out
+
+
+def test_inspect_shows_what_takes_the_time(capsys):
+    assert main(["inspect", DIGITS, *SHAPE, "--profile"]) == 0
+    assert "of limit" in capsys.readouterr().out
+    assert main(["inspect", DIGITS, *SHAPE, "--profile", "--json"]) == 0
+    profile = json.loads(capsys.readouterr().out)["profile"]
+    assert {"name", "algorithm", "tile", "nanoseconds", "gflop_per_s", "gb_per_s", "share_of_limit"} <= set(
+        profile["instructions"][0]
+    )
+    assert profile["limits"]["gflop_per_s"] > 0

@@ -94,6 +94,10 @@ class KernelFamily(ABC):
             UnsupportedError: the family has no kernel for these element types.
         """
 
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        """What one pass over the reduction keeps in registers, for people to read; empty where there is no tile."""
+        return ""
+
     @abstractmethod
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         """Emit the function body; `emitter` stands after the entry and returns by itself."""
@@ -176,3 +180,7 @@ class CpuPlanner:
     def plan(self, instruction: Instruction) -> KernelCall:
         """See `KernelPlanner.plan`."""
         return family_for(instruction.operation).plan(instruction, self.target)
+
+    def tile(self, instruction: Instruction) -> str:
+        """See `KernelFamily.tile`."""
+        return family_for(instruction.operation).tile(instruction, self.target)

@@ -34,6 +34,10 @@ class InterpreterPlanner:
         ranks = tuple(view.rank for view in instruction.operands)
         return KernelCall(InterpreterKey(operation, elements, ranks, len(instruction.integers)), units=1)
 
+    def tile(self, instruction: Instruction) -> str:
+        """None: it works on whole arrays."""
+        return ""
+
 
 class InterpreterLibrary:
     """The interpreter's `KernelLibrary`: keys in order of first mention; kernel i is `keys[i]`."""

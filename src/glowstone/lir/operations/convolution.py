@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
@@ -47,6 +48,9 @@ class Convolution(Operation):
         if operand == WEIGHTS:
             return view.is_contiguous
         return is_blocked_epilogue_operand(view) if operand > WEIGHTS else has_dense_planes(view)
+
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        return views[0].size * math.prod(views[WEIGHTS].shape[1:])
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x, w, *extras = views

@@ -47,6 +47,9 @@ class MatMul(Operation):
             return operand == LEFT or has_vector_stride(view) or view.strides[-2] == 1
         return has_vector_stride(view)
 
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        return views[0].size * views[LEFT].shape[-1]
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
         require(y.rank == a.rank == b.rank >= 2, f"ranks {y.rank}, {a.rank}, {b.rank}")

@@ -41,6 +41,10 @@ class Recurrence(Operation):
     def accepts(self, operand: int, view: View) -> bool:
         return has_unit_last_stride(view)
 
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        """The matrix once for every step of every sequence."""
+        return views[0].size * self.gates * views[0].shape[-1]
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         count = len(self.states)
         y, products, matrix, lengths = views[0], *views[1 + count : 4 + count]

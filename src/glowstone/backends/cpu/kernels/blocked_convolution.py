@@ -65,6 +65,10 @@ class BlockedConvolutionFamily(KernelFamily):
             derived=(*tiling.derived, *operation.strides, *operation.dilations, operation.groups),
         )
 
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        panel = instruction.operands[2].shape[5]
+        return f"{pixels_per_tile(target, panel)} pixels x {panel} blocks"
+
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.blocked_convolution import BlockedConvolutionGenerator
 

@@ -59,6 +59,12 @@ class MatMulKernels(KernelFamily):
         scratch = 4 * panel * b.shape[-2]
         return KernelCall(key, batches * division.units, 1, scratch, cost, derived)
 
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        if not is_tiled(instruction):
+            return ""
+        panel = panel_width(target)
+        return f"{ProductTile.of(target, panel).rows} rows x {panel} columns"
+
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.matmul import emit_matmul
         from glowstone.backends.cpu.generators.plain_matmul import emit_plain_matmul

@@ -37,6 +37,10 @@ class PackedMatMulKernels(KernelFamily):
         derived = (division.rows_per_unit, division.panels_per_unit, division.panel_groups)
         return KernelCall(key, division.units, 1, 0, cost, derived)
 
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        panel = instruction.operands[2].shape[2]
+        return f"{ProductTile.of(target, panel).rows} rows x {panel} columns"
+
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.packed_matmul import emit_packed_matmul
 

@@ -64,6 +64,10 @@ class StemConvolutionFamily(KernelFamily):
             derived=astuple(rows),
         )
 
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        panel = instruction.operands[2].shape[4]
+        return f"{pixels_per_tile(target, panel)} pixels x {panel} blocks"
+
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.stem_convolution import StemConvolutionGenerator
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from glowstone.backends.cpu.extra_operands import extra_kinds
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.operations.winograd import WinogradConvolution
+from glowstone.backends.cpu.product_tile import ProductTile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
 from glowstone.backends.cpu.winograd_transforms import POINTS, TILE
 from glowstone.lir.instruction import Instruction
@@ -71,6 +72,10 @@ class WinogradFamily(KernelFamily):
             cost=target.cost(flops, FLOAT_BYTES * (y.size + x.size + u.size)),
             derived=(columns, tiles, division.tiles, division.blocks, division.panels, division.groups),
         )
+
+    def tile(self, instruction: Instruction, target: Target) -> str:
+        panel = instruction.operands[2].shape[3]
+        return f"{ProductTile.of(target, panel).rows} tiles x {panel} channels"
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.winograd import WinogradGenerator

@@ -6,6 +6,7 @@ are; an epilogue that does not keep zero is masked there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import ClassVar
@@ -42,6 +43,11 @@ class BlockedAnchor(Operation):
         if operand == WEIGHTS:
             return view.is_contiguous
         return is_blocked_epilogue_operand(view) if operand > WEIGHTS else has_dense_planes(view)
+
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        """Every weight once for every pixel of the output."""
+        y, _, w = views[:3]
+        return y.shape[0] * math.prod(y.shape[2:4]) * w.size
 
     def _store(self, y: Array, sums: Array, extras: Sequence[Array], channels: int) -> None:
         """Block plain sums [N, C, H, W], apply the epilogue, and keep padding lanes zero."""

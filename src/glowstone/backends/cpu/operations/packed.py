@@ -40,6 +40,9 @@ class PackedMatMul(Operation):
             return view.is_contiguous
         return is_epilogue_operand(view) if operand > WEIGHTS else has_unit_last_stride(view)
 
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        return views[0].size * views[1].shape[1]
+
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, a, b, *extras = views
         require(y.rank == a.rank == 2 and b.rank == 3, f"ranks {y.rank}, {a.rank}, {b.rank}")

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from glowstone.backends.cpu.operations.blocked import BlockedAnchor, unblock
-from glowstone.backends.cpu.winograd_transforms import POINTS, convolve_tiles
+from glowstone.backends.cpu.winograd_transforms import KERNEL, POINTS, convolve_tiles
 from glowstone.lir.buffer import View
 from glowstone.lir.operation import Array, operation, require
 from glowstone.lir.operations.epilogue import verify_epilogue
@@ -25,6 +25,10 @@ class WinogradConvolution(BlockedAnchor):
 
     epilogue: Expression | None = None
     ulp_bound: ClassVar[float] = 512.0
+
+    def multiply_adds(self, views: Sequence[View]) -> int:
+        """Those of the direct convolution."""
+        return super().multiply_adds(views) * KERNEL * KERNEL // (POINTS * POINTS)
 
     def verify(self, views: Sequence[View], integers: Sequence[int]) -> None:
         y, x, u, *extras = views
