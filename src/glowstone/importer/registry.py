@@ -12,6 +12,8 @@ from glowstone.graph.operator import Array
 Kind = TypeVar("Kind")
 Default = TypeVar("Default")
 Rule = Callable[["OnnxNode"], "Value | tuple[Value, ...]"]
+RuleForm = TypeVar("RuleForm", bound=Rule)
+"""A rule that gives one value stays one after it is registered."""
 DEFAULT_DOMAIN = ""
 DEFAULT_DOMAIN_ALIAS = "ai.onnx"
 RULES: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
@@ -23,10 +25,10 @@ def canonical_domain(domain: str) -> str:
     return DEFAULT_DOMAIN if domain == DEFAULT_DOMAIN_ALIAS else domain
 
 
-def imports(name: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable[[Rule], Rule]:
+def imports(name: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable[[RuleForm], RuleForm]:
     """Register a rule for an operator of a domain, from that domain's opset `since` on."""
 
-    def register(rule: Rule) -> Rule:
+    def register(rule: RuleForm) -> RuleForm:
         rules = RULES.setdefault((domain, name), [])
         rules.append((since, rule))
         rules.sort(key=lambda entry: -entry[0])
@@ -76,6 +78,10 @@ class OnnxNode:
 
     def optional(self, index: int) -> Value | None:
         return self.operands[index] if index < len(self.operands) else None
+
+    def with_operands(self, *operands: Value | None) -> OnnxNode:
+        """The same node, read as if it had these operands."""
+        return OnnxNode(self.builder, self.kind, self.name, operands, self.attributes, self.opset, self.result_count)
 
     def emit(self, operator: Operator, *operands: Value | None) -> Value:
         return self.builder.emit(operator, *operands)
@@ -166,3 +172,7 @@ class OnnxNode:
             expected=expected,
             found=self.attributes.get(attribute),
         )
+
+    def refuse_operand(self, name: str) -> UnsupportedError:
+        """An error about an optional operand that is given."""
+        return UnsupportedError(f"operand {name} is not supported", expected="it is left out", found="it is given")

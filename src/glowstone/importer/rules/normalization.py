@@ -12,8 +12,12 @@ from glowstone.types import ElementType, normalize_axis
 
 @imports("Softmax")
 def import_flattened_softmax(node: OnnxNode) -> Value:
-    """Softmax-1 to 11: over all axes from `axis` on, taken as one."""
-    x = node.operand(0)
+    """Softmax-1 to 11."""
+    return flattened_softmax(node, node.operand(0))
+
+
+def flattened_softmax(node: OnnxNode, x: Value) -> Value:
+    """Softmax over all axes from attribute `axis` on, taken as one."""
     axis = normalize_axis(node.integer("axis", 1), x.rank) if x.rank else 0
     if axis == x.rank - 1:
         return node.emit(Softmax(-1), x)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
@@ -27,17 +29,30 @@ def _kernel(node: OnnxNode) -> tuple[int, ...]:
 
 @imports("MaxPool")
 def import_max_pool(node: OnnxNode) -> Value | tuple[Value, ...]:
+    if node.result_count == 1:
+        return max_pool(node, node.operand(0))
+    indexed = MaxPoolWithIndices(**_max_pool_fields(node), column_major=node.flag("storage_order"))
+    return node.builder.emit_node(indexed, node.operand(0)).results
+
+
+def max_pool(node: OnnxNode, x: Value) -> Value:
+    """The pooling that the attributes describe, of x."""
+    return node.emit(MaxPool(**_max_pool_fields(node)), x)
+
+
+def _max_pool_fields(node: OnnxNode) -> dict[str, Any]:
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
-    common = (kernel, window.strides, window.dilations, window.pads, window.padding, node.flag("ceil_mode"))
-    if node.result_count == 1:
-        return node.emit(MaxPool(*common), node.operand(0))
-    indexed = MaxPoolWithIndices(*common, node.flag("storage_order"))
-    return node.builder.emit_node(indexed, node.operand(0)).results
+    return {"kernel": kernel, **vars(window), "ceil_mode": node.flag("ceil_mode")}
 
 
 @imports("AveragePool")
 def import_average_pool(node: OnnxNode) -> Value:
+    return average_pool(node, node.operand(0))
+
+
+def average_pool(node: OnnxNode, x: Value) -> Value:
+    """The pooling that the attributes describe, of x."""
     kernel = _kernel(node)
     window = window_attributes(node, len(kernel))
     operator = AveragePool(
@@ -49,7 +64,7 @@ def import_average_pool(node: OnnxNode) -> Value:
         node.flag("ceil_mode"),
         node.flag("count_include_pad"),
     )
-    return node.emit(operator, node.operand(0))
+    return node.emit(operator, x)
 
 
 @imports("GlobalAveragePool")

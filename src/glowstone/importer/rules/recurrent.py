@@ -34,6 +34,8 @@ _NETWORKS: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
 for _name, (_kind, _flag) in _NETWORKS.items():
     imports(_name)(functools.partial(_import_network, _kind, _flag))
 
+import_lstm = functools.partial(_import_network, *_NETWORKS["LSTM"])
+
 
 @imports("ReverseSequence", since=10)
 def import_reverse_sequence(node: OnnxNode) -> Value:
