@@ -54,6 +54,15 @@ def _optional_path(value: object) -> Path | None:
     return Path(value).expanduser()
 
 
+def _optional_count(value: object) -> int | None:
+    if value is None:
+        return None
+    text = str(value).strip()
+    if isinstance(value, bool) or not text.isdecimal() or int(text) < 1:
+        raise ValueError("a number, 1 or more")
+    return int(text)
+
+
 def _names(value: object) -> tuple[str, ...]:
     """Names as a sequence or as text with commas between; empty ones are dropped."""
     if isinstance(value, str):
@@ -86,6 +95,12 @@ class Options:
     )
     memory_limit: int | None = _option(
         None, "GLOWSTONE_MEMORY_LIMIT", _optional_bytes, "bytes of planned memory; half of the machine's by default"
+    )
+    compile_processes: int | None = _option(
+        None,
+        "GLOWSTONE_COMPILE_PROCESSES",
+        _optional_count,
+        "processes that compile the kernels of a large model; the physical cores, at most 4, by default",
     )
 
     @staticmethod

@@ -15,13 +15,20 @@ from glowstone.api.saved_model import SavedModel
 from glowstone.api.saved_template import SavedTemplate
 from glowstone.api.source import Source
 from glowstone.backends.cpu.backend import CpuBackend
+from glowstone.backends.cpu.compile_pool import CompilePool
 from glowstone.backends.cpu.target import Target
 from glowstone.compiler import Settings
+from glowstone.graph import Graph
 from glowstone.options import Options
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.operating_system import release_free_memory
+from glowstone.runtime.threads import default_threads
 
 logger = logging.getLogger("glowstone")
+
+LEAST_NODES = 48
+MOST_PROCESSES = 4
+"""Each takes some 100 MB for as long as the compilation lasts."""
 
 
 def make_settings(target: Target, numerics: str, options: Options, memory_limit: int) -> Settings:
@@ -40,14 +47,23 @@ def compile_engine(source: Source, settings: Settings, library: KernelLibrary, p
     reference = tuple(value.shape for value in graph.inputs)
     graphs = source.graph_once(graph)
     engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
+    processes = _processes(graph, settings.options)
     del graph
-    engine.executable(reference, progress)
+    with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
+        engine.executable(reference, progress)
     gc.collect()  # graphs are full of cycles and hold the weights as the file has them
     release_free_memory()
     if settings.options.time_passes:
         for name, seconds in settings.passes.items():
             logger.info("pass %s: %.2f ms", name, 1000 * seconds)
     return engine
+
+
+def _processes(graph: Graph, options: Options) -> int:
+    """How many processes compile kernels: one for small models, whose kernels are ready before another has started."""
+    if len(graph.nodes) < LEAST_NODES:
+        return 1
+    return options.compile_processes or default_threads(MOST_PROCESSES)
 
 
 def maker_of_saved(source: Source, saved: SavedModel, settings: Callable[[], Settings]) -> Callable[[Engine], Maker]:

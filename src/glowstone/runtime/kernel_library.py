@@ -7,7 +7,8 @@ process and unmapped when no model holds them.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from glowstone.backends.cpu.target import Target
@@ -15,6 +16,7 @@ from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.loader import LoadedObject, load_object
 
 if TYPE_CHECKING:
+    from glowstone.backends.cpu.compile_pool import CompilePool
     from glowstone.backends.cpu.kernel_family import KernelKey
 
 ObjectStore = Any
@@ -48,8 +50,14 @@ class KernelLibrary:
         self._kernels: list[LoadedKernel] = []
         self._symbols: list[str] = []
         self._restored_keys: Callable[[], Sequence[KernelKey]] | None = None
+        self._pool: CompilePool | None = None
         self.compiled = 0
         """How many kernels LLVM compiled for this model."""
+
+    @property
+    def target(self) -> Target:
+        """What the kernels are for."""
+        return self._target
 
     @property
     def symbols(self) -> Sequence[str]:
@@ -69,13 +77,33 @@ class KernelLibrary:
     def indices(self, keys: Sequence[object], progress: Progress | None = None) -> dict[object, int]:
         """Index of every key; kernels that are missing are loaded or compiled."""
         self._recall_keys()
-        missing = [key for key in keys if key not in self._indices]
-        for done, key in enumerate(missing):
-            kernel_key: KernelKey = key  # type: ignore[assignment]
-            self._add(kernel_key.symbol, self._obtain(kernel_key), kernel_key)
+        missing: list[KernelKey] = [key for key in keys if key not in self._indices]  # type: ignore[misc]
+        ready = 0
+
+        def tell() -> None:
+            nonlocal ready
+            ready += 1
             if progress is not None:
-                progress(done + 1, len(missing))
+                progress(ready, len(missing))
+
+        found = {key: self._found(key) for key in missing}
+        compiled = self._compile([key for key, kernel in found.items() if kernel is None], tell)
+        for key, kernel in found.items():
+            if kernel is None:
+                kernel = self._shared(key.symbol, lambda key=key: compiled[key])  # type: ignore[misc]
+            else:
+                tell()
+            self._add(key.symbol, kernel, key)
         return {key: self._indices[key] for key in keys}  # type: ignore[index]
+
+    @contextmanager
+    def compiling_in(self, pool: CompilePool) -> Iterator[None]:
+        """Compile in the processes of the pool, inside the body."""
+        self._pool = pool
+        try:
+            yield
+        finally:
+            self._pool = None
 
     def objects(self) -> list[tuple[str, bytes, KernelKey]]:
         """Symbol, object file and key of each kernel, by index, for the cache of models."""
@@ -111,16 +139,25 @@ class KernelLibrary:
                 kernel = _SHARED[name] = LoadedKernel(symbol, content())
             return kernel
 
-    def _obtain(self, key: KernelKey) -> LoadedKernel:
-        return self._shared(key.symbol, lambda: self._content(key))
+    def _found(self, key: KernelKey) -> LoadedKernel | None:
+        """The kernel, where the process or the cache has it."""
+        with _LOCK:
+            kernel = _SHARED.get((self._target.text, key.symbol))
+        if kernel is not None:
+            return kernel
+        content = self._store.get(key.symbol) if self._store is not None else None
+        return None if content is None else self._shared(key.symbol, lambda: content)
 
-    def _content(self, key: KernelKey) -> bytes:
-        content: bytes | None = self._store.get(key.symbol) if self._store is not None else None
-        if content is None:
-            from glowstone.backends.cpu.compile import emit_object  # the door to LLVM
+    def _compile(self, keys: Sequence[KernelKey], tell: Callable[[], None]) -> dict[KernelKey, bytes]:
+        """Object files of the keys, kept for the next time."""
+        if not keys:
+            return {}
+        from glowstone.backends.cpu.compile_pool import CompilePool  # the door to LLVM
 
-            content = emit_object([key], self._target)
-            self.compiled += 1
-            if self._store is not None:
-                self._store.put(key.symbol, content)
-        return content
+        pool = self._pool or CompilePool(self._target, 1)
+        compiled = pool.emit(keys, tell)
+        self.compiled += len(keys)
+        if self._store is not None:
+            for key in keys:
+                self._store.put(key.symbol, compiled[key])
+        return compiled
