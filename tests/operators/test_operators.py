@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -71,6 +72,25 @@ def one_step(q: np.ndarray, k: np.ndarray, v: np.ndarray, state: np.ndarray) -> 
     return (q[0, 0, 0] @ last[0, 0]).reshape(1, 1, 1, -1), last
 
 
+def walked(x, nodes, roots, starts, targets, weights, dtype=np.float32, count=2, join=sum):
+    """Rows through trees one at a time; the words of a node are its threshold, feature, and two positions."""
+    words = nodes.astype(np.int32)
+    threshold_words = np.dtype(dtype).itemsize // 4
+    result = np.zeros((len(x), count))
+    for number, row in enumerate(x):
+        given = [[] for _ in range(count)]
+        for position in roots.astype(int):
+            while words[position + threshold_words + 1] != position:
+                threshold = words[position : position + threshold_words].view(dtype)[0]
+                feature, low, high = words[position + threshold_words :][:3]
+                nan_goes_low, value = feature < 0, row[feature if feature >= 0 else ~feature]
+                position = low if value <= threshold or (np.isnan(value) and nan_goes_low) else high
+            for entry in range(int(starts[words[position]]), int(starts[words[position] + 1])):
+                given[int(targets[entry])].append(weights[entry])
+        result[number] = [join(numbers) if numbers else 0 for numbers in given]
+    return result
+
+
 WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]], ...]] = {
     "Map": (lambda x, y: np.maximum(x + 2 * y, x),),
     "Fused": (
@@ -84,6 +104,16 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     ),
     "Iota": (lambda shape: np.arange(5), lambda shape: np.arange(6).reshape(2, 3)),
     "LinearRecurrence": (one_step,),
+    "TreeScores": (
+        walked,
+        functools.partial(walked, join=min),
+        functools.partial(walked, join=max),
+        functools.partial(walked, count=1),
+        walked,
+        functools.partial(walked, dtype=np.float64),
+        functools.partial(walked, dtype=np.float64, count=1),
+        walked,
+    ),
     "SumPool": (lambda x: same_windows(x).sum(axis=(-2, -1)),),
 }
 """The samples of operators that ONNX does not have, in NumPy."""

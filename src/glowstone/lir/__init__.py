@@ -26,6 +26,7 @@ from glowstone.lir.operations import (
     ScatterND,
     Softmax,
     TopK,
+    TreeSums,
 )
 from glowstone.lir.program import Alloc, Dealloc, Program, Statement
 
@@ -62,6 +63,7 @@ __all__ = [
     "Softmax",
     "Statement",
     "TopK",
+    "TreeSums",
     "View",
     "operation",
 ]

@@ -181,6 +181,7 @@ from glowstone.ops.softmax_variants import (
 )
 from glowstone.ops.tensor_scatter import TensorScatter
 from glowstone.ops.transposed_convolution import ConvTranspose
+from glowstone.ops.trees import TreeScores
 from glowstone.ops.unpooling import MaxUnpool
 
 __all__ = [
@@ -363,6 +364,7 @@ __all__ = [
     "Tile",
     "TopK",
     "Transpose",
+    "TreeScores",
     "Trilu",
     "Unary",
     "Unsqueeze",

@@ -20,6 +20,7 @@ from glowstone.irgen.rules import (  # isort: skip
     shape,
     window,
     tensor_scatter,
+    trees,
 )
 
 __all__ = [
@@ -41,5 +42,6 @@ __all__ = [
     "selection",
     "shape",
     "tensor_scatter",
+    "trees",
     "window",
 ]

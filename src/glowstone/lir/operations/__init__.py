@@ -22,6 +22,7 @@ from glowstone.lir.operations.selection import (
     ArgReduce,
     TopK,
 )
+from glowstone.lir.operations.trees import TreeSums
 
 __all__ = [
     "ArgReduce",
@@ -46,4 +47,5 @@ __all__ = [
     "ScatterND",
     "Softmax",
     "TopK",
+    "TreeSums",
 ]
