@@ -1,6 +1,7 @@
 """onnx's backend suite through `glowstone.onnx_backend`, and the list of what came of each case.
 
-`python -m helpers.conformance`, run in `tests/`, writes the list anew; `-j` says with how many processes.
+`python -m helpers.conformance`, run in `tests/`, writes the list anew: `-j` says with how many processes, `-k` which cases
+to run, as a regular expression or `not pass` for those that do not pass so far; the others stay as listed.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ import argparse
 import collections
 import contextlib
 import os
+import re
 import select
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,25 +142,34 @@ def write_list(outcomes: dict[str, Outcome], reasons: dict[str, Outcome], path: 
     path.write_text(_HEADER + "".join(lines))
 
 
-def run_all(workers: Iterable[Worker]) -> dict[str, Outcome]:
-    """Every case, split among the workers."""
-    workers = list(workers)
-    cases = workers[0].cases
+def run_all(workers: Sequence[Worker], cases: Iterable[str]) -> dict[str, Outcome]:
+    """The outcome of every case, by its name; the cases are split among the workers."""
+    ordered = sorted(cases)
 
     def part(index: int) -> dict[str, Outcome]:
-        return {case: workers[index].run(case) for case in sorted(cases)[index :: len(workers)]}
+        return {case: workers[index].run(case) for case in ordered[index :: len(workers)]}
 
     with ThreadPoolExecutor(len(workers)) as pool:
         return {case: outcome for done in pool.map(part, range(len(workers))) for case, outcome in done.items()}
 
 
+def _is_meant(case: str, pattern: str, before: Mapping[str, Outcome]) -> bool:
+    if pattern == "not pass":
+        return case not in before or before[case].kind != "pass"
+    return re.search(pattern, case) is not None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run onnx's backend suite and write the list of outcomes.")
     parser.add_argument("-j", type=int, default=1, help="processes")
-    processes = parser.parse_args().j
+    parser.add_argument("-k", default="", help="cases to run: a regular expression, or `not pass`")
+    arguments = parser.parse_args()
     before = read_list() if LIST.exists() else {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        outcomes = run_all([stack.enter_context(worker(Path(folder))) for _ in range(processes)])
+        workers = [stack.enter_context(worker(Path(folder))) for _ in range(arguments.j)]
+        cases = {case for case in workers[0].cases if _is_meant(case, arguments.k, before)}
+        kept = {case: before[case] for case in before.keys() & set(workers[0].cases) - cases}
+        outcomes = kept | run_all(workers, cases)
     for case in sorted(outcomes.keys() | before.keys()):
         old, new = before.get(case), outcomes.get(case)
         if old is None or new is None or old.kind != new.kind:

@@ -14,12 +14,14 @@ import onnx
 from onnx import helper, numpy_helper
 
 from glowstone.graph import OPERATORS, Operator, Sample, as_tuple
-from glowstone.importer.model_file import OLDEST_OPSET
 from glowstone.ops.recurrent import SAMPLE_HIDDEN
 from glowstone.types import ElementType
 
 Attributes = dict[str, Any]
 Operands = tuple[np.ndarray | None, ...]
+
+OLDEST_OPSET = 7
+"""What ONNX Runtime still reads."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glowstone.errors import ModelError, UnsupportedError
+from glowstone.errors import ModelError
 from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain
 from glowstone.support.model_source import ModelSource, read_bytes
 
-OLDEST_OPSET = 7
+OLDEST_OPSET = 1
+OPSETS_NAMED_IN = 3
+"""Files of an older version of the format name no opset; they mean the first."""
 NEWEST_OPSET = 26
 FIRST_OPSET = 1
 """Of a domain that a file uses without saying at which version."""
@@ -45,7 +47,6 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
 
     Raises:
         ModelError: not a model, truncated, or without a graph.
-        UnsupportedError: an opset older than 7.
     """
     import onnx
     from google.protobuf.message import DecodeError
@@ -74,17 +75,13 @@ def _opsets(proto: Any, name: str) -> dict[str, int]:
     opsets: dict[str, int] = {}
     for entry in proto.opset_import:
         opsets.setdefault(canonical_domain(entry.domain), int(entry.version))
+    if not opsets and 0 < proto.ir_version < OPSETS_NAMED_IN:
+        opsets[DEFAULT_DOMAIN] = OLDEST_OPSET
     if not opsets:
         raise ModelError(
             "the model does not say which opset it uses", file=name, expected="an opset_import of the default domain"
         )
     version = opsets.setdefault(DEFAULT_DOMAIN, NEWEST_OPSET)  # left out: operators of other domains only
     if version < OLDEST_OPSET:
-        raise UnsupportedError(
-            "the opset is too old",
-            file=name,
-            expected=f"{OLDEST_OPSET} or newer",
-            found=version,
-            remedy="convert the model with onnx.version_converter",
-        )
+        raise ModelError("there is no such opset", file=name, expected=f"{OLDEST_OPSET} or newer", found=version)
     return opsets

@@ -1,8 +1,11 @@
-"""The table of import rules: one per ONNX operator, with the opset its form starts at."""
+"""The table of import rules: one for each form of an ONNX operator, with the opsets it holds for."""
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from glowstone.errors import ModelError, UnknownValueError, UnsupportedError
@@ -16,8 +19,19 @@ RuleForm = TypeVar("RuleForm", bound=Rule)
 """A rule that gives one value stays one after it is registered."""
 DEFAULT_DOMAIN = ""
 DEFAULT_DOMAIN_ALIAS = "ai.onnx"
-RULES: dict[tuple[str, str], list[tuple[int, Rule]]] = {}
-"""Rules by domain and ONNX operator name, each from its first opset on, newest first."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A rule and the opsets it holds for, `until` included."""
+
+    since: int
+    until: float
+    rule: Rule
+
+
+RULES: dict[tuple[str, str], list[Form]] = {}
+"""Forms by domain and ONNX operator name; the first in force is the one that applies."""
 
 
 def canonical_domain(domain: str) -> str:
@@ -25,13 +39,18 @@ def canonical_domain(domain: str) -> str:
     return DEFAULT_DOMAIN if domain == DEFAULT_DOMAIN_ALIAS else domain
 
 
-def imports(name: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable[[RuleForm], RuleForm]:
-    """Register a rule for an operator of a domain, from that domain's opset `since` on."""
+def imports(
+    name: str, since: int = 1, domain: str = DEFAULT_DOMAIN, until: float = math.inf
+) -> Callable[[RuleForm], RuleForm]:
+    """Register a rule for an operator of a domain, for that domain's opsets from `since` to `until`.
+
+    Of several rules for an opset that applies which began last, and of those the one that ends first.
+    """
 
     def register(rule: RuleForm) -> RuleForm:
-        rules = RULES.setdefault((domain, name), [])
-        rules.append((since, rule))
-        rules.sort(key=lambda entry: -entry[0])
+        forms = RULES.setdefault((domain, name), [])
+        forms.append(Form(since, until, rule))
+        forms.sort(key=lambda form: (-form.since, form.until))
         return rule
 
     return register
@@ -39,7 +58,7 @@ def imports(name: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable
 
 def rule_for(name: str, opset: int, domain: str = DEFAULT_DOMAIN) -> Rule | None:
     """The rule in force at an opset of a domain; None where there is none."""
-    return next((rule for since, rule in RULES.get((domain, name), ()) if since <= opset), None)
+    return next((form.rule for form in RULES.get((domain, name), ()) if form.since <= opset <= form.until), None)
 
 
 class OnnxNode:
@@ -62,6 +81,16 @@ class OnnxNode:
         self.attributes = attributes
         self.opset = opset
         self.result_count = result_count
+
+    def changed(
+        self, *, operands: tuple[Value | None, ...] | None = None, opset: int | None = None, **attributes: Any
+    ) -> OnnxNode:
+        """The same node with other operands, in the form of another opset, or with further attributes."""
+        other = copy.copy(self)
+        other.operands = self.operands if operands is None else operands
+        other.opset = self.opset if opset is None else opset
+        other.attributes = {**self.attributes, **attributes}
+        return other
 
     def operand(self, index: int) -> Value:
         """A required operand.

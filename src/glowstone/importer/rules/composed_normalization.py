@@ -15,7 +15,7 @@ from glowstone.ops import (
 )
 
 
-@imports("InstanceNormalization", since=6)
+@imports("InstanceNormalization")
 def import_instance_normalization(node: OnnxNode) -> Value:
     return node.emit(InstanceNormalization(node.number("epsilon", 1e-5)), *node.operands)
 

@@ -73,7 +73,7 @@ def import_is_inf(node: OnnxNode) -> Value:
     return node.emit(IsInf(*flags), node.operand(0))
 
 
-@imports("Mean", since=6)
+@imports("Mean")
 def import_mean(node: OnnxNode) -> Value:
     total = node.operand(0)
     for index in range(1, len(node.operands)):
@@ -86,7 +86,7 @@ def import_cast_like(node: OnnxNode) -> Value:
     return node.emit(Cast(node.operand(1).element), node.operand(0))
 
 
-@imports("Dropout", since=7)
+@imports("Dropout")
 def import_dropout(node: OnnxNode) -> tuple[Value, ...]:
     """Dropout as it is in inference: the input itself, and a mask that is true everywhere."""
     x = node.operand(0)
