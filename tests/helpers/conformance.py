@@ -1,7 +1,7 @@
 """onnx's backend suite through `glowstone.onnx_backend`, and the list of what came of each case.
 
-`python -m helpers.conformance`, run in `tests/`, writes the list anew: `-j` says with how many processes, `-k` which cases
-to run, as a regular expression or `not pass` for those that do not pass so far; the others stay as listed.
+`python -m helpers.conformance`, run in `tests/`, writes the list anew: `-j` says with how many processes, `-k` which
+cases to run, as a regular expression or `not pass` for those that do not pass so far; the others stay as listed.
 """
 
 from __future__ import annotations
