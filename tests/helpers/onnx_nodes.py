@@ -87,7 +87,7 @@ def _axes_operands(operator: Operator) -> Operands:
     if kind in ("Squeeze", "Unsqueeze") or kind.startswith("Reduce"):
         axes = operator.attributes()["axes"]
         return () if axes is None else (np.array(axes, np.int64),)
-    if kind in ("CumSum", "CumProd"):
+    if kind in ("CumSum", "CumProd", "DFT"):
         return (np.array(operator.attributes()["axis"], np.int64),)
     return ()
 
@@ -202,6 +202,9 @@ _LOSS = _fields(reduction="reduction", ignore_index="ignored")
 _ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
 _CUMULATIVE = _fields(exclusive="exclusive", reverse="reverse")
 _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
+    "DFT": _fields(inverse="inverse", onesided="one_sided"),
+    "STFT": _fields(onesided="one_sided"),
+    "MelWeightMatrix": lambda operator: {"output_datatype": _number_of(operator.attributes()["element"])},
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "LeakyRelu": _fields(alpha="alpha"),

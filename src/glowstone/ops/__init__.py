@@ -104,6 +104,7 @@ from glowstone.ops.elementwise import (
     Xor,
 )
 from glowstone.ops.fold import Col2Im
+from glowstone.ops.fourier import DFT, STFT
 from glowstone.ops.fused import Fused
 from glowstone.ops.indexed_pooling import MaxPoolWithIndices
 from glowstone.ops.indexing import Gather
@@ -131,6 +132,7 @@ from glowstone.ops.mathematics import (
     Sinh,
     Tan,
 )
+from glowstone.ops.mel import MelWeightMatrix
 from glowstone.ops.normalization import LayerNormalization, Softmax
 from glowstone.ops.one_hot import OneHot
 from glowstone.ops.padding import Pad
@@ -185,10 +187,12 @@ from glowstone.ops.trees import TreeScores
 from glowstone.ops.unpooling import MaxUnpool
 
 __all__ = [
+    "DFT",
     "GRU",
     "LRN",
     "LSTM",
     "RNN",
+    "STFT",
     "Abs",
     "Acos",
     "Acosh",
@@ -295,6 +299,7 @@ __all__ = [
     "MaxUnpool",
     "Maximum",
     "MeanVarianceNormalization",
+    "MelWeightMatrix",
     "Minimum",
     "Mish",
     "Mod",

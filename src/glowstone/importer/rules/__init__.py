@@ -29,6 +29,7 @@ from glowstone.importer.rules import (
     scatter,
     selection,
     shape,
+    signal,
     softmax_variants,
     tensor_scatter,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "scatter",
     "selection",
     "shape",
+    "signal",
     "softmax_variants",
     "tensor_scatter",
 ]

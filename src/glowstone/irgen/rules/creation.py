@@ -5,7 +5,7 @@ from __future__ import annotations
 from glowstone.graph import Value
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
-from glowstone.ops import Range, Window
+from glowstone.ops import MelWeightMatrix, Range, Window
 from glowstone.ops.constant import known_array
 
 
@@ -16,6 +16,11 @@ def generate_range(generator: Generator, application: Application) -> None:
 
 @generates(Window)
 def generate_window(generator: Generator, application: Application) -> None:
+    _generate_known(generator, application, application.operands)
+
+
+@generates(MelWeightMatrix)
+def generate_mel_weight_matrix(generator: Generator, application: Application) -> None:
     _generate_known(generator, application, application.operands)
 
 
