@@ -45,7 +45,7 @@ class Caller:
     def __init__(self, prepared: Prepared, pool: Mapping[str, Array]) -> None:
         self._prepared = prepared
         size = min(len(array) for array in pool.values())
-        self._pool = [{name: array[index] for name, array in pool.items()} for index in range(size)]
+        self._pool = [{name: np.asarray(array[index]) for name, array in pool.items()} for index in range(size)]
         self._values = self._cycle()
         self._bound: Callable[[], object] | None = None
 
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--tuning")
     arguments = parser.parse_args()
     pool = load(arguments.inputs)
-    example = {name: array[0] for name, array in pool.items()}
+    example = {name: np.asarray(array[0]) for name, array in pool.items()}
     job = Job(arguments.model, arguments.threads, example, load(arguments.constants), arguments.tuning)
     importlib.import_module(arguments.engine)
     begin = time.perf_counter()

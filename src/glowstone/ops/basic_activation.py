@@ -48,8 +48,7 @@ class Sigmoid(Unary):
 
 def sigmoid(x: Expression) -> Expression:
     """1 / (1 + exp(-x))."""
-    one = Literal(x.element, 1.0)
-    return apply("div", one, apply("add", one, apply("exp", apply("neg", x))))
+    return apply("sigmoid", x)
 
 
 @operator

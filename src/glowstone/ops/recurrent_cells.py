@@ -35,11 +35,6 @@ def _where_below_zero(x: Expression, below: Expression) -> Expression:
     return apply("select", apply("less", x, Literal(x.element, 0.0)), below, x)
 
 
-def _sigmoid(x: Expression) -> Expression:
-    one = Literal(x.element, 1.0)
-    return apply("div", one, apply("add", one, apply("exp", apply("neg", x))))
-
-
 def _hard_sigmoid(x: Expression, alpha: float, beta: float) -> Expression:
     line = _plus(_times(x, alpha), beta)
     return apply("max", apply("min", line, Literal(x.element, 1.0)), Literal(x.element, 0.0))
@@ -59,7 +54,7 @@ def _thresholded(x: Expression, alpha: float) -> Expression:
 _FORMS: dict[str, _Form] = {
     "relu": _Form(lambda x, a, b: apply("max", x, Literal(x.element, 0.0))),
     "tanh": _Form(lambda x, a, b: apply("tanh", x)),
-    "sigmoid": _Form(lambda x, a, b: _sigmoid(x)),
+    "sigmoid": _Form(lambda x, a, b: apply("sigmoid", x)),
     "softsign": _Form(lambda x, a, b: apply("div", x, _plus(apply("abs", x), 1.0))),
     "softplus": _Form(lambda x, a, b: _softplus(x)),
     "affine": _Form(lambda x, a, b: _plus(_times(x, a), b), 1.0, 0.0),

@@ -66,6 +66,12 @@ def _to_bf16(x: Array) -> Array:
     return odd.astype(bfloat16())
 
 
+def _sigmoid(x: Array) -> Array:
+    """Of the form whose exponential does not overflow, so that results near 0 keep their digits."""
+    power = np.exp(-np.abs(x))
+    return np.where(x < 0, power, 1.0) / (1.0 + power)
+
+
 def _reinterpret(x: Array, element: ElementType) -> Array:
     bits = np.asarray(x, order="C").view(f"u{element.size}")
     return bits != 0 if element is ElementType.BOOL else bits.view(element.dtype)
@@ -102,6 +108,7 @@ _EVALUATE: dict[str, Callable[..., Any]] = {
     "exp": _in_float64(np.exp),
     "log": _in_float64(np.log),
     "tanh": _in_float64(np.tanh),
+    "sigmoid": _in_float64(_sigmoid),
     "erf": _in_float64(_erf),
     "expm1": _in_float64(np.expm1),
     "log1p": _in_float64(np.log1p),

@@ -136,6 +136,7 @@ FUNCTIONS: dict[str, Function] = {
     "exp": Function(1, _same, "e to the power x"),
     "log": Function(1, _same, "natural logarithm"),
     "tanh": Function(1, _same, "hyperbolic tangent"),
+    "sigmoid": Function(1, _same, "1 / (1 + e to the power -x)"),
     "erf": Function(1, _same, "error function"),
     "expm1": Function(1, _same, "e to the power x, less 1, accurate near 0"),
     "log1p": Function(1, _same, "natural logarithm of 1 + x, accurate near 0"),

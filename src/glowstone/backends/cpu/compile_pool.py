@@ -72,9 +72,7 @@ class CompilePool:
 
 def _start(target: Target) -> subprocess.Popen[bytes] | None:
     """A helper that got the target, or None where no process can be started."""
-    if (
-        not Path(sys.executable or "").stem.lower().startswith("python")
-    ):  # frozen or embedded
+    if not Path(sys.executable or "").stem.lower().startswith("python"):  # frozen or embedded
         return None
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_PACKAGES), os.environ.get("PYTHONPATH", "")])}
     command = [sys.executable, "-P", "-c", _MAIN]

@@ -237,6 +237,28 @@ class Emitter:
     def f32(self, value: float) -> Value:
         return ir.Constant(F32, value)
 
+    def join(self, vectors: Sequence[Value]) -> Value:
+        """One vector with the lanes of all, in order; the vectors have the same type."""
+        joined, *rest = vectors
+        for value in rest:
+            before, more = joined.type.count, value.type.count
+            wide = self._shuffled(value, [min(lane, more) for lane in range(before)])
+            joined = self.builder.shuffle_vector(joined, wide, self._numbers(list(range(before + more))))
+        return joined
+
+    def part(self, vector: Value, first: int, lanes: int) -> Value:
+        """Some lanes of a vector, from the first given on."""
+        if vector.type.count == lanes:
+            return vector
+        return self._shuffled(vector, list(range(first, first + lanes)))
+
+    def _shuffled(self, vector: Value, order: list[int]) -> Value:
+        """The lanes named; the number behind the last lane stands for any value."""
+        return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), self._numbers(order))
+
+    def _numbers(self, order: list[int]) -> Value:
+        return ir.Constant(ir.VectorType(I32, len(order)), order)
+
     def splat(self, scalar: Value, lanes: int) -> Value:
         """A vector of equal lanes; the scalar itself for one lane."""
         if lanes == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from glowstone.scalar import Apply, Expression, walk
 
-_OPERATIONS = {"exp": 16, "log": 20, "tanh": 24, "erf": 30, "pow": 120, "div": 6, "sqrt": 6} | {
+_OPERATIONS = {"exp": 16, "log": 20, "tanh": 24, "sigmoid": 24, "erf": 30, "pow": 120, "div": 6, "sqrt": 6} | {
     "expm1": 30,
     "log1p": 40,
     "rem": 60,

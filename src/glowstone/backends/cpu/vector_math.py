@@ -20,7 +20,7 @@ from glowstone.backends.cpu.math.casts import (
     register_type,
     storage_type,
 )
-from glowstone.backends.cpu.math.exponential import emit_exp, emit_expm1
+from glowstone.backends.cpu.math.exponential import emit_exp, emit_expm1, emit_sigmoid
 from glowstone.backends.cpu.math.half import emit_round_to_half
 from glowstone.backends.cpu.math.hyperbolic import emit_acosh, emit_asinh, emit_atanh, emit_cosh, emit_sinh
 from glowstone.backends.cpu.math.integers import emit_divide, emit_integer_power, emit_modulus, emit_shift
@@ -73,6 +73,7 @@ _ROUNDING_UNARY_FLOAT: dict[str, Callable[[VectorBuilder, Value], Value]] = {
     "exp": emit_exp,
     "log": emit_log,
     "tanh": emit_tanh,
+    "sigmoid": emit_sigmoid,
     "erf": emit_erf,
     "expm1": emit_expm1,
     "log1p": emit_log1p,

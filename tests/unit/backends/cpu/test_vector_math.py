@@ -64,6 +64,7 @@ FUNCTIONS = {
     "log": np.log,
     "tanh": np.tanh,
     "sqrt": np.sqrt,
+    "sigmoid": special.expit,
     "erf": special.erf,
     "expm1": np.expm1,
     "log1p": np.log1p,

@@ -6,6 +6,7 @@ is compiled in: like the output (`OUTPUT`), the same for all pixels (`CHANNEL`),
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowstone.backends.cpu.emitter import Emitter
@@ -81,14 +82,25 @@ class BlockEpilogue:
 
     def store(self, sums: Value, pixel: PixelOffsets) -> None:
         """Apply the expression to the sums of one pixel and store; padding lanes become zero."""
+        self.store_group([sums], [pixel])
+
+    def store_group(self, sums: Sequence[Value], pixels: Sequence[PixelOffsets]) -> None:
+        """As `store`, for some pixels side by side in one wide vector, so that one hides the latency of the other.
+
+        All is loaded before anything is stored: a pixel may be given twice, also where an extra is stored over.
+        """
         emitter = self._emitter
-        inputs = [sums]
+        inputs = [emitter.join(sums)]
         for operand, kind, source in self._extras:
             if kind == CHANNEL:
-                inputs.append(source)
+                loaded = [source] * len(pixels)
             else:
-                offset = pixel.own[operand] if kind == OWN else pixel.output
-                inputs.append(self._load(operand, emitter.offset(source, offset)))
-        result = sums if self._expression is None else emit_expression(emitter, self._expression, inputs, self._lanes)
-        masked = emitter.select(self._mask, result, emitter.zeros(self._lanes))
-        emitter.store_floats(masked, emitter.offset(self._output, pixel.output))
+                offsets = [pixel.own[operand] if kind == OWN else pixel.output for pixel in pixels]
+                loaded = [self._load(operand, emitter.offset(source, offset)) for offset in offsets]
+            inputs.append(emitter.join(loaded))
+        lanes = self._lanes * len(pixels)
+        results = inputs[0] if self._expression is None else emit_expression(emitter, self._expression, inputs, lanes)
+        for number, pixel in enumerate(pixels):
+            result = emitter.part(results, number * self._lanes, self._lanes)
+            masked = emitter.select(self._mask, result, emitter.zeros(self._lanes))
+            emitter.store_floats(masked, emitter.offset(self._output, pixel.output))

@@ -128,7 +128,7 @@ class BlockedConvolutionGenerator:
         partial_end = emitter.add(emitter.mul(self.tiling.chunk, self.partial_stride), self.tile_sums)
         memory = TableMemory(emitter.offset(self.partial, partial_end), self.tiling.capacity)
         self.table = PixelTable(emitter, epilogue.own_operands, memory)
-        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes)
+        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes, self.most)
         self.tap_rows = TapRows(emitter, window, self.table, self.zeros, inside=key.variant[1] == INSIDE)
 
     def emit(self) -> None:

@@ -37,11 +37,11 @@ def emit_depthwise_convolution(key: KernelKey, target: Target, emitter: Emitter)
             weight = emitter.load_floats(emitter.offset(weights, emitter.mul(tap, lanes)), lanes)
             return emitter.multiply_add(weight, x, total)
 
-        sliding.row(source, row, Sweep(emitter.zeros(lanes), neutral, combine, stored.store))
+        sliding.row(source, row, Sweep(emitter.zeros(lanes), neutral, combine, stored.store, epilogue.is_long))
 
 
 class _Stored:
-    """Emits the epilogue and the store of one position."""
+    """Emits the epilogue and the store of some positions."""
 
     def __init__(self, emitter: Emitter, epilogue: BlockEpilogue, own_operands: list[int], image: Value) -> None:
         self._emitter = emitter
@@ -49,9 +49,15 @@ class _Stored:
         self._own_operands = own_operands
         self._image = image
 
-    def store(self, coordinates: Sequence[Value], sums: Value) -> None:
-        own = {operand: self._offset(operand, coordinates) for operand in self._own_operands}
-        self._epilogue.store(sums, PixelOffsets(self._offset(Y, coordinates), own))
+    def store(self, positions: Sequence[Sequence[Value]], sums: Sequence[Value]) -> None:
+        pixels = [
+            PixelOffsets(
+                self._offset(Y, coordinates),
+                {operand: self._offset(operand, coordinates) for operand in self._own_operands},
+            )
+            for coordinates in positions
+        ]
+        self._epilogue.store_group(sums, pixels)
 
     def _offset(self, operand: int, coordinates: Sequence[Value]) -> Value:
         emitter = self._emitter

@@ -43,8 +43,9 @@ class PoolGenerator:
         with RowUnits(emitter, self.spatial).rows() as (image, block, row):
             source, target = (self._plane(operand, image, block) for operand in (X, Y))
 
-            def finish(coordinates: Sequence[Value], result: Value) -> None:
-                self._store(target, coordinates, result)
+            def finish(positions: Sequence[Sequence[Value]], results: Sequence[Value]) -> None:
+                for coordinates, result in zip(positions, results, strict=True):
+                    self._store(target, coordinates, result)
 
             sliding.row(source, row, Sweep(neutral_value, neutral, self._combine, finish))
 

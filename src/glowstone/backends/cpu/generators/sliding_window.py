@@ -44,14 +44,16 @@ class Sweep:
     """What is done at each tap and with each result.
 
     `combine(sum, x, tap)` gives the next partial result from the elements x at tap number `tap` (row-major in the
-    window); `finish(coordinates, result)` stores at the spatial coordinates.
+    window); `finish(positions, results)` stores some results, each at its spatial coordinates.
     """
 
     initial: Value
     neutral: Value
     """Address of `lanes` elements that change nothing."""
     combine: Callable[[Value, Value, Value], Value]
-    finish: Callable[[Sequence[Value], Value], None]
+    finish: Callable[[Sequence[Sequence[Value]], Sequence[Value]], None]
+    is_long: bool = False
+    """Whether there is to be one copy of `finish`'s code; a position may then be given twice, with one result."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class SlidingWindow:
             return [sweep.combine(results[0], self._emitter.load(plane, self._vector, self._align), tap)]
 
         results = self._loops(source, every, 0, self._emitter.i64(0), [sweep.initial], innermost)
-        sweep.finish([*outer, column], results[0])
+        sweep.finish([[*outer, column]], results)
 
     def _loops(
         self,
@@ -144,19 +146,22 @@ class SlidingWindow:
         emitter, axis = self._emitter, len(outer)
         rows_inside = self._are_whole(ranges)
         rows = self._rows(source, ranges)
+        memory = emitter.stack(self._element, TILE * self._lanes) if sweep.is_long else None
         with emitter.for_range(0, width, TILE) as tiles:
             column = tiles.index
             start = emitter.sub(emitter.mul(column, self._window.strides[axis]), self._pads[axis])
             with emitter.if_else(self._is_inside(column, start, width)) as (within, border):
                 with within, emitter.if_else(rows_inside) as (whole, part):
                     with whole:
-                        self._finish(outer, column, self._unrolled(rows, start, sweep), sweep)
+                        self._finish(outer, column, self._unrolled(rows, start, sweep), sweep, memory)
                     with part:
                         results = self._some_rows(source, ranges, start, sweep, is_checked=False)
-                        self._finish(outer, column, results, sweep)
+                        self._finish(outer, column, results, sweep, memory)
                 with border:
                     results = self._some_rows(source, ranges, start, sweep, is_checked=True)
-                    self._finish_some(outer, column, results, width, sweep)
+                    self._finish_some(outer, column, results, width, sweep, memory)
+            if memory is not None:
+                self._finish_saved(outer, column, width, sweep, memory)
 
     def _are_whole(self, ranges: Sequence[_Range]) -> Value:
         """Whether all taps of these axes are inside."""
@@ -236,18 +241,47 @@ class SlidingWindow:
             address = emitter.select(inside, address, sweep.neutral)
         return emitter.load(address, self._vector, self._align)
 
-    def _finish(self, outer: Sequence[Value], column: Value, results: Sequence[Value], sweep: Sweep) -> None:
-        for position, result in enumerate(results):
-            sweep.finish([*outer, self._emitter.add(column, position)], result)
+    def _finish(
+        self, outer: Sequence[Value], column: Value, results: Sequence[Value], sweep: Sweep, memory: Value | None
+    ) -> None:
+        """Store a tile, or save it for `_finish_saved`."""
+        if memory is not None:
+            self._save(results, memory)
+        else:
+            sweep.finish([[*outer, self._emitter.add(column, at)] for at in range(TILE)], results)
 
     def _finish_some(
-        self, outer: Sequence[Value], column: Value, results: Sequence[Value], width: Value, sweep: Sweep
+        self,
+        outer: Sequence[Value],
+        column: Value,
+        results: Sequence[Value],
+        width: Value,
+        sweep: Sweep,
+        memory: Value | None,
     ) -> None:
         """As `_finish`, for the positions that exist."""
+        if memory is not None:
+            self._save(results, memory)
+            return
         for position, result in enumerate(results):
             at = self._emitter.add(column, position)
             with self._emitter.if_true(self._emitter.compare(at, "<", width)):
-                sweep.finish([*outer, at], result)
+                sweep.finish([[*outer, at]], [result])
+
+    def _save(self, results: Sequence[Value], memory: Value) -> None:
+        for position, result in enumerate(results):
+            self._emitter.store(result, self._saved(memory, position), self._align)
+
+    def _finish_saved(self, outer: Sequence[Value], column: Value, width: Value, sweep: Sweep, memory: Value) -> None:
+        """Store the positions of a saved tile that exist, the last one as often as it takes."""
+        emitter = self._emitter
+        last = emitter.sub(emitter.minimum(emitter.sub(width, column), TILE), 1)
+        places = [emitter.minimum(position, last) for position in range(TILE)]
+        results = [emitter.load(self._saved(memory, place), self._vector, self._align) for place in places]
+        sweep.finish([[*outer, emitter.add(column, place)] for place in places], results)
+
+    def _saved(self, memory: Value, position: Value | int) -> Value:
+        return self._emitter.offset(memory, self._emitter.mul(position, self._lanes), self._element)
 
 
 def _coordinates(number: int, shape: Sequence[int]) -> list[int]:

@@ -44,7 +44,7 @@ class StemConvolutionGenerator:
         self.sums = emitter.scratch
         rows = emitter.offset(self.sums, self.most * self.panel * self.lanes)
         self.table = PixelTable(emitter, epilogue.own_operands, TableMemory(rows, capacity))
-        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes)
+        self.store = TileStore(emitter, epilogue, self.table, self.panel, self.lanes, self.most)
         self.input = PaddedInput(
             emitter, self.table.end(taps=1), self.operation.channels, derived["input_rows"], derived["pitch"]
         )

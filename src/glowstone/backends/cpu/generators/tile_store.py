@@ -10,6 +10,9 @@ from glowstone.backends.cpu.generators.block_epilogue import BlockEpilogue, Epil
 from glowstone.backends.cpu.generators.pixel_table import PixelTable
 from glowstone.backends.cpu.ir_types import Value
 
+WIDEST_GROUP = 4
+"""Vectors of a long epilogue side by side: what sixteen registers hold."""
+
 
 @dataclass(frozen=True)
 class TileStore:
@@ -24,6 +27,8 @@ class TileStore:
     table: PixelTable
     panel: int
     lanes: int
+    most: int
+    """Pixels of a whole tile."""
 
     @property
     def uses_memory(self) -> bool:
@@ -54,16 +59,24 @@ class TileStore:
         self._for_blocks(first_block, emit)
 
     def store_saved(self, first_block: Value, pixel: Value, count: Value, memory: Value) -> None:
-        """As `store`, for the sums of `count` pixels in memory."""
+        """As `store`, for the sums of `count` pixels in memory: a few at a time, the last one as often as it takes."""
         emitter = self.emitter
+        last = emitter.sub(count, 1)
 
         def emit(number: int, stored: BlockEpilogue) -> None:
-            with emitter.for_range(0, count) as pixels:
-                position = emitter.add(emitter.mul(pixels.index, self.panel), number)
-                sums = emitter.load_floats(emitter.offset(memory, emitter.mul(position, self.lanes)), self.lanes)
-                stored.store(sums, self._offsets(emitter.add(pixel, pixels.index)))
+            with emitter.for_range(0, count, self.group) as pixels:
+                places = [emitter.minimum(emitter.add(pixels.index, ahead), last) for ahead in range(self.group)]
+                positions = [emitter.add(emitter.mul(place, self.panel), number) for place in places]
+                rows = [emitter.offset(memory, emitter.mul(position, self.lanes)) for position in positions]
+                sums = [emitter.load_floats(row, self.lanes) for row in rows]
+                stored.store_group(sums, [self._offsets(emitter.add(pixel, place)) for place in places])
 
         self._for_blocks(first_block, emit)
+
+    @property
+    def group(self) -> int:
+        """Pixels at a time in `store_saved`: a divisor of the pixels of a whole tile."""
+        return max(size for size in range(1, WIDEST_GROUP + 1) if self.most % size == 0)
 
     def _for_blocks(self, first_block: Value, emit: Callable[[int, BlockEpilogue], None]) -> None:
         emitter = self.emitter

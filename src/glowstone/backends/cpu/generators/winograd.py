@@ -211,10 +211,14 @@ class WinogradGenerator:
             values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
             for number, value in enumerate(self._combined(OUTPUT_TRANSFORM, values)):
                 emitter.store_floats(value, emitter.offset(self._patch, number * lanes))
-            with emitter.for_range(0, width) as columns:
-                result = emitter.load_floats(emitter.offset(self._patch, emitter.mul(columns.index, lanes)), lanes)
-                pixel = (emitter.add(corner[0], rows.index), emitter.add(corner[1], columns.index))
-                epilogue.store(result, self._offsets(unit, pixel))
+            line = emitter.add(corner[0], rows.index)
+            places = [emitter.minimum(column, emitter.sub(width, 1)) for column in range(TILE)]
+            results = [
+                emitter.load_floats(emitter.offset(self._patch, emitter.mul(place, lanes)), lanes)
+                for place in places
+            ]
+            pixels = [self._offsets(unit, (line, emitter.add(corner[1], place))) for place in places]
+            epilogue.store_group(results, pixels)
 
     def _offsets(self, unit: _Unit, pixel: tuple[Value, Value]) -> PixelOffsets:
         own = {operand: self._offset(operand, unit, pixel) for operand in self._epilogue.own_operands}

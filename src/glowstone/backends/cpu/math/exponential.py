@@ -13,6 +13,7 @@ from glowstone.backends.cpu.math.vector_builder import VectorBuilder
 from glowstone.types import ElementType
 
 EXPM1_IS_MINUS_ONE = 80.0
+SIGMOID_IS_ONE = 40.0
 LOG2_E = 1.4426950408889634
 SPARE_EXPONENT = {ElementType.F32: 64, ElementType.F64: 512}
 """How far 2^n is shifted toward 1 so that it is a normal number for every result."""
@@ -76,6 +77,14 @@ def emit_exp_not_positive(math: VectorBuilder, x: Value) -> Value:
     x = math.at_least(x, _CONSTANTS[math.element].lowest)
     spare = SPARE_EXPONENT[math.element]
     return _scaled(math, x, math.integer(_exponent_bits(math, spare)), math.constant(2.0**-spare))
+
+
+def emit_sigmoid(math: VectorBuilder, x: Value) -> Value:
+    """1 / (1 + e^-x) as e^x / (1 + e^x), for x up to where that is 1: results near 0 keep their digits."""
+    x = math.at_most(math.at_least(x, _CONSTANTS[math.element].lowest), SIGMOID_IS_ONE)
+    spare = SPARE_EXPONENT[math.element]
+    power = _scaled(math, x, math.integer(_exponent_bits(math, spare)), math.constant(2.0**-spare))
+    return math.ir.fdiv(power, math.ir.fadd(power, math.constant(1.0)))
 
 
 def _exponent_bits(math: VectorBuilder, exponent: int) -> int:
