@@ -11,6 +11,7 @@ from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.generators.product import FLOAT_BYTES, LeftRows, Panel, ProductEmitter, Results
 from glowstone.backends.cpu.generators.transpose import emit_transpose
 from glowstone.backends.cpu.ir_types import F32, Value
+from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.product_tile import ProductTile
 from glowstone.scalar import Expression
 
@@ -35,7 +36,8 @@ def emit_matmul(emitter: Emitter, panel: int, right: str, epilogue: Expression |
         here = emitter.mul(emitter.derived(PANELS_PER_UNIT), panel)
         last_column = emitter.minimum(columns, emitter.add(first_column, here))
         row_stride = emitter.stride(A, -2)
-        left = LeftRows(emitter.strided(starts[A], F32, (first_row, row_stride)), row_stride, emitter.stride(A, -1))
+        depth_stride = 1 if emitter.key.operands[A].inner is InnerStride.ONE else emitter.stride(A, -1)
+        left = LeftRows(emitter.strided(starts[A], F32, (first_row, row_stride)), row_stride, depth_stride)
         with emitter.for_range(first_column, last_column, panel) as panels:
             width = emitter.sub(columns, panels.index)
             corner = emitter.strided(starts[B], F32, (panels.index, emitter.stride(B, -1)))

@@ -33,7 +33,8 @@ def emit_packed_matmul(emitter: Emitter, panel: int, epilogue: Expression | None
             operands = [_standing_at(emitter, operand, first_row, column) for operand in outputs]
             strides = [emitter.stride(operand, 0) for operand in outputs]
             results = Results(operands, strides, emitter.sub(columns, column))
-            product.emit_rows(left, weights, depth, results, row_count)
+            following = emitter.offset(weights.pointer, panel_size)
+            product.emit_rows(left, weights, depth, results, row_count, following)
 
 
 def _standing_at(emitter: Emitter, operand: int, row: Value, column: Value) -> InnerOperand:

@@ -15,12 +15,14 @@ from glowstone.backends.cpu.expression_cost import expression_flops
 from glowstone.backends.cpu.generators.memory import InnerOperand
 from glowstone.backends.cpu.ir_types import F32, Value
 from glowstone.backends.cpu.kernel_family import InnerStride
-from glowstone.backends.cpu.product_tile import ProductTile
+from glowstone.backends.cpu.product_tile import LINE_FLOATS, ProductTile
 from glowstone.backends.cpu.vector_math import emit_expression
 from glowstone.scalar import Expression
 
 SUMS_IN_FLIGHT = 8
 """Independent accumulators that hide the latency of multiply-add: with few rows, the depth is split among more sums."""
+STEPS_PER_PASS = 4
+"""Positions of the depth in one pass of the loop."""
 SHORT_EPILOGUE_FLOPS = 8
 """Up to here a copy of the epilogue for every vector of a tile is little code."""
 FLOAT_BYTES = 4
@@ -57,6 +59,29 @@ class Results:
         return [operand.moved(operand.emitter.mul(row, stride)) for operand, stride in pairs]
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A position of the depth: the address of each row's element, and of the panel's columns."""
+
+    rows: Sequence[Value]
+    line: Value
+
+    @property
+    def values(self) -> list[Value]:
+        """What a loop carries."""
+        return [*self.rows, self.line]
+
+    @staticmethod
+    def of(values: Sequence[Value], rows: int) -> _Place:
+        """From the first values that a loop carries."""
+        return _Place(values[:rows], values[rows])
+
+    def moved(self, emitter: Emitter, steps: int, row_stride: Value | int, line_stride: Value | int) -> _Place:
+        """So many positions further on."""
+        along, down = emitter.mul(row_stride, steps), emitter.mul(line_stride, steps)
+        return _Place([emitter.offset(row, along) for row in self.rows], emitter.offset(self.line, down))
+
+
 class ProductEmitter:
     """Emits tiles of one kernel."""
 
@@ -67,8 +92,20 @@ class ProductEmitter:
         self._finishes_in_registers = expression_flops(epilogue) <= SHORT_EPILOGUE_FLOPS
         self._sums = emitter.stack(F32, tile.rows * tile.panel)
 
-    def emit_rows(self, left: LeftRows, panel: Panel, depth: Value, results: Results, rows: Value) -> None:
-        """All tiles of `rows` rows in one panel of columns."""
+    def emit_rows(
+        self,
+        left: LeftRows,
+        panel: Panel,
+        depth: Value,
+        results: Results,
+        rows: Value,
+        next_panel: Value | None = None,
+    ) -> None:
+        """All tiles of `rows` rows in one panel of columns.
+
+        The first tiles ask for `next_panel`, packed weights that come from far, line by line as they compute, if there
+        are enough of them: a single tile reads faster than it could ask.
+        """
         emitter, tile = self._emitter, self._tile
         mask = emitter.first_lanes(results.columns, tile.panel)
         is_whole_panel = emitter.compare(results.columns, ">=", tile.panel)
@@ -76,14 +113,22 @@ class ProductEmitter:
         rest = emitter.rem(rows, tile.rows)
         for size in tile.tail_rows:
             pieces = emitter.add(pieces, emitter.rem(emitter.div(rest, size), 2))
+        asking = self._asking_tiles if next_panel is not None else 0
+        asked = emitter.select(emitter.compare(pieces, ">=", asking), emitter.i64(asking), emitter.i64(0))
+        part = emitter.mul(emitter.div(depth, STEPS_PER_PASS), LINE_FLOATS)
         with emitter.for_range(0, pieces, carried=[emitter.i64(0)]) as loop:
             first = loop.values[0]
+            ahead = None
+            if next_panel is not None:
+                asks = emitter.compare(loop.index, "<", asked)
+                there = emitter.strided(next_panel, F32, (loop.index, part))
+                ahead = emitter.select(asks, there, panel.pointer)
             here = self._piece_rows(emitter.sub(rows, first))
             pointer = emitter.strided(left.pointer, F32, (first, left.row_stride))
             tile_left = LeftRows(pointer, left.row_stride, left.depth_stride)
             for count in (tile.rows, *tile.tail_rows):
                 with emitter.if_true(emitter.compare(here, "==", count)):
-                    self._emit_piece(tile_left, panel, depth, results, count, first, is_whole_panel)
+                    self._emit_piece(tile_left, panel, depth, results, count, first, is_whole_panel, ahead)
             finished = emitter.i64(0)
             if self._finishes_in_registers:
                 is_whole = emitter.both(emitter.compare(here, "==", tile.rows), is_whole_panel)
@@ -91,6 +136,11 @@ class ProductEmitter:
             with emitter.for_range(finished, here) as row:
                 self._finish_row(results, row.index, emitter.add(first, row.index), mask, is_whole_panel)
             loop.carry([emitter.add(first, here)])
+
+    @property
+    def _asking_tiles(self) -> int:
+        """How many tiles it takes to ask for a whole panel, a line in each pass."""
+        return STEPS_PER_PASS * self._tile.panel // LINE_FLOATS
 
     def _piece_rows(self, left: Value) -> Value:
         """Rows of the next piece, when so many are left: a whole tile, or the largest power of two."""
@@ -109,54 +159,65 @@ class ProductEmitter:
         rows: int,
         first: Value,
         is_whole_panel: Value,
+        ahead: Value | None,
     ) -> None:
         """Sums of so many rows: a whole tile of a whole panel finished where the epilogue is short, else kept."""
         if rows < self._tile.rows:
-            self._keep(self._emit_sums(left, panel, depth, rows))
+            self._keep(self._emit_sums(left, panel, depth, rows, None))
             return
         self._prefetch(results, first, rows)
-        sums = self._emit_sums(left, panel, depth, rows)
+        sums = self._emit_sums(left, panel, depth, rows, ahead)
         if self._finishes_in_registers:
             self._finish_tile(results, sums, first, is_whole_panel)
         else:
             self._keep(sums)
 
-    def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int) -> list[Value]:
-        """The sums of so many rows, row by row."""
+    def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int, ahead: Value | None) -> list[Value]:
+        """The sums of so many rows, row by row; every pass asks for one of the lines from `ahead` on.
+
+        Addresses are carried from pass to pass: computed anew, they would take as many instructions as the sums.
+        """
         emitter, tile = self._emitter, self._tile
         splits = max(1, SUMS_IN_FLIGHT // (rows * tile.vectors))
-        pointers = [emitter.strided(left.pointer, F32, (row, left.row_stride)) for row in range(rows)]
-        zero = emitter.zeros(tile.lanes)
-        sums = [zero] * (splits * rows * tile.vectors)
-        whole = emitter.mul(emitter.div(depth, splits), splits) if splits > 1 else depth
-        with emitter.for_range(0, whole, splits, carried=sums) as loop:
-            current = list(loop.values)
-            for split in range(splits):
-                part = slice(split * rows * tile.vectors, (split + 1) * rows * tile.vectors)
-                place = emitter.add(loop.index, split) if split else loop.index
-                current[part] = self._step(pointers, left.depth_stride, panel, place, current[part])
-            loop.carry(current)
-        totals = _add_splits(emitter, loop.results, splits)
-        if splits == 1:
-            return totals
-        with emitter.for_range(whole, depth, carried=totals) as rest:
-            rest.carry(self._step(pointers, left.depth_stride, panel, rest.index, rest.values))
-        return rest.results
+        steps = max(splits, STEPS_PER_PASS)
+        place = _Place(
+            [emitter.strided(left.pointer, F32, (row, left.row_stride)) for row in range(rows)], panel.pointer
+        )
+        strides = left.depth_stride, panel.depth_stride
+        size = rows * tile.vectors
+        sums = [emitter.zeros(tile.lanes)] * (splits * size)
+        whole = emitter.mul(emitter.div(depth, steps), steps)
+        lines = [] if ahead is None else [ahead]
+        with emitter.for_range(0, whole, steps, carried=[*place.values, *sums, *lines]) as loop:
+            here, current = _Place.of(loop.values, rows), loop.values[rows + 1 : rows + 1 + len(sums)]
+            asked = loop.values[rows + 1 + len(sums) :]
+            for line in asked:
+                emitter.prefetch(line)
+            for step in range(steps):
+                part = slice(step % splits * size, (step % splits + 1) * size)
+                current[part] = self._step(here.moved(emitter, step, *strides), current[part])
+            following = [emitter.offset(line, LINE_FLOATS) for line in asked]
+            loop.carry([*here.moved(emitter, steps, *strides).values, *current, *following])
+        place, sums = (
+            _Place.of(loop.results, rows),
+            _add_splits(emitter, loop.results[rows + 1 : rows + 1 + len(sums)], splits),
+        )
+        with emitter.for_range(whole, depth, carried=[*place.values, *sums]) as rest:
+            here = _Place.of(rest.values, rows)
+            current = self._step(here, rest.values[rows + 1 :])
+            rest.carry([*here.moved(emitter, 1, *strides).values, *current])
+        return rest.results[rows + 1 :]
 
-    def _step(
-        self, pointers: Sequence[Value], stride: Value | int, panel: Panel, place: Value, sums: Sequence[Value]
-    ) -> list[Value]:
+    def _step(self, place: _Place, sums: Sequence[Value]) -> list[Value]:
         """One position of the depth: every row's element times the panel's vectors."""
         emitter, tile = self._emitter, self._tile
-        line = emitter.strided(panel.pointer, F32, (place, panel.depth_stride))
         columns = [
-            emitter.load_floats(emitter.offset(line, vector * tile.lanes), tile.lanes) for vector in range(tile.vectors)
+            emitter.load_floats(emitter.offset(place.line, vector * tile.lanes), tile.lanes)
+            for vector in range(tile.vectors)
         ]
-        offset = emitter.mul(place, stride)
         following = []
-        for row, pointer in enumerate(pointers):
-            single = emitter.load(emitter.offset(pointer, offset), F32, FLOAT_BYTES)
-            element = emitter.splat(single, tile.lanes)
+        for row, pointer in enumerate(place.rows):
+            element = emitter.splat(emitter.load(pointer, F32, FLOAT_BYTES), tile.lanes)
             for vector, column in enumerate(columns):
                 following.append(emitter.multiply_add(element, column, sums[row * tile.vectors + vector]))
         return following

@@ -214,8 +214,7 @@ class WinogradGenerator:
             line = emitter.add(corner[0], rows.index)
             places = [emitter.minimum(column, emitter.sub(width, 1)) for column in range(TILE)]
             results = [
-                emitter.load_floats(emitter.offset(self._patch, emitter.mul(place, lanes)), lanes)
-                for place in places
+                emitter.load_floats(emitter.offset(self._patch, emitter.mul(place, lanes)), lanes) for place in places
             ]
             pixels = [self._offsets(unit, (line, emitter.add(corner[1], place))) for place in places]
             epilogue.store_group(results, pixels)
