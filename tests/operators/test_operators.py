@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -91,6 +92,29 @@ def walked(x, nodes, roots, starts, targets, weights, dtype=np.float32, count=2,
     return result
 
 
+def found(x, keys, values):
+    """The value of the first equal key, by looking at all."""
+    equal = (x[..., None] == keys) | (np.isnan(x)[..., None] & np.isnan(keys))
+    return values[np.where(equal.any(-1), equal.argmax(-1), len(keys))]
+
+
+def balanced(pairs):
+    """What couplings of pairs approach: the probabilities that a linear system gives."""
+    classes = int((1 + np.sqrt(1 + 8 * pairs.shape[1])) / 2)
+    ratios = np.zeros((len(pairs), classes, classes))
+    for place, (i, j) in enumerate(itertools.combinations(range(classes), 2)):
+        ratios[:, i, j], ratios[:, j, i] = pairs[:, place], 1 - pairs[:, place]
+    matrix = -ratios * ratios.transpose(0, 2, 1)
+    for i in range(classes):
+        matrix[:, i, i] = (ratios[:, :, i] ** 2).sum(axis=1)
+    system = np.ones((len(pairs), classes + 1, classes + 1))
+    system[:, :classes, :classes] = matrix
+    system[:, classes, classes] = 0
+    right = np.zeros((classes + 1, 1))
+    right[classes] = 1
+    return (np.linalg.pinv(system) @ right)[:, :classes, 0]
+
+
 WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]], ...]] = {
     "Map": (lambda x, y: np.maximum(x + 2 * y, x),),
     "Fused": (
@@ -104,6 +128,8 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     ),
     "Iota": (lambda shape: np.arange(5), lambda shape: np.arange(6).reshape(2, 3)),
     "LinearRecurrence": (one_step,),
+    "Lookup": (found,) * 9,
+    "PairwiseCoupling": (balanced,) * 5,
     "TreeScores": (
         walked,
         functools.partial(walked, join=min),

@@ -45,6 +45,7 @@ from glowstone.ops.composed_reduction import (
 )
 from glowstone.ops.constant import Constant, ConstantOfShape
 from glowstone.ops.convolution import BatchNormalization, Conv
+from glowstone.ops.coupling import PairwiseCoupling
 from glowstone.ops.creation import (
     BlackmanWindow,
     EyeLike,
@@ -111,6 +112,7 @@ from glowstone.ops.indexing import Gather
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import Gemm, MatMul
 from glowstone.ops.linear_attention import LinearAttention, LinearRecurrence
+from glowstone.ops.lookup import Lookup
 from glowstone.ops.loss import (
     ClassLoss,
     NegativeLogLikelihoodLoss,
@@ -288,6 +290,7 @@ __all__ = [
     "LinearRecurrence",
     "Log",
     "LogSoftmax",
+    "Lookup",
     "LpNormalization",
     "LpPool",
     "Map",
@@ -311,6 +314,7 @@ __all__ = [
     "Or",
     "PRelu",
     "Pad",
+    "PairwiseCoupling",
     "Pooling",
     "Pow",
     "QLinearConv",

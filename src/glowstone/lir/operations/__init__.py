@@ -1,6 +1,7 @@
 """All operations of the low-level representation, by family."""
 
 from glowstone.lir.operations.convolution import Convolution
+from glowstone.lir.operations.coupling import PairwiseCoupling
 from glowstone.lir.operations.cumulative import (
     Cumulative,
 )
@@ -10,6 +11,7 @@ from glowstone.lir.operations.elementwise import Elementwise
 from glowstone.lir.operations.indexed_pooling import PoolWithIndices
 from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.linear_recurrence import LinearRecurrence
+from glowstone.lir.operations.lookup import Lookup
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.recurrence import (
@@ -37,7 +39,9 @@ __all__ = [
     "GatherND",
     "LayerNorm",
     "LinearRecurrence",
+    "Lookup",
     "MatMul",
+    "PairwiseCoupling",
     "Pool",
     "PoolWithIndices",
     "Recurrence",
