@@ -81,7 +81,7 @@ def _values(node: OnnxNode) -> tuple[Array, Any]:
 
 @ml("OneHotEncoder")
 def import_one_hot_encoder(node: OnnxNode) -> Value:
-    """A last axis with 1 at the category that x (truncated to an integer) is. Without `zeros` it must be one of them."""
+    """A last axis with 1 at the category that x, truncated to an integer, is. Without `zeros` it must be one."""
     categories = np.array(node.integer_list("cats_int64s") or (), np.int64)
     if categories.size == 0:
         raise ModelError("an encoder without categories", expected="cats_int64s or cats_strings")
