@@ -12,6 +12,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from helpers.onnx_nodes import onnx_case
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, NotImplemented, RuntimeException
 
@@ -115,6 +116,60 @@ def balanced(pairs):
     return (np.linalg.pinv(system) @ right)[:, :classes, 0]
 
 
+def counted(found: np.ndarray, size: int) -> np.ndarray:
+    """The elements found, then zeros."""
+    return np.concatenate([np.ravel(found), np.zeros(size - np.size(found))])
+
+
+def non_zero(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates, axis by axis, and how many."""
+    found = np.nonzero(np.atleast_1d(x))
+    return counted(found if x.ndim else np.zeros(0), x.ndim * x.size), np.array([len(found[0])])
+
+
+def compress(axis: int | None) -> Callable[..., tuple[np.ndarray, ...]]:
+    """The slices where the condition holds."""
+    return lambda x, condition: (counted(np.compress(condition, x, axis), x.size), np.array([condition.sum()]))
+
+
+def unique(axis: int | None, ordered: bool) -> Callable[..., tuple[np.ndarray, ...]]:
+    """By comparing slices as lists of numbers; NaN as a number above infinity."""
+
+    def find(x: np.ndarray) -> tuple[np.ndarray, ...]:
+        length = x.size if axis is None else x.shape[axis]
+        slices = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0)
+        pairs = [[(number != number, 0 if number != number else number) for number in part.ravel()] for part in slices]
+        distinct = [pair for place, pair in enumerate(pairs) if pair not in pairs[:place]]
+        distinct = sorted(distinct) if ordered else distinct
+        first = np.array([pairs.index(pair) for pair in distinct], int)
+        y = np.take(x.ravel() if axis is None else x, first, axis or 0)
+        occurrences = [pairs.count(pair) for pair in distinct]
+        inverse = np.array([distinct.index(pair) for pair in pairs])
+        return counted(y, x.size), counted(first, length), inverse, counted(occurrences, length), np.array([len(first)])
+
+    return find
+
+
+def suppress(by_center: bool, room: int | None) -> Callable[..., tuple[np.ndarray, ...]]:
+    """As the onnx package selects."""
+
+    def select(boxes: np.ndarray, scores: np.ndarray, *limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        names = ["boxes", "scores", "most", "overlap", "threshold"][: 2 + len(limits)]
+        node = helper.make_node("NonMaxSuppression", names, ["y"], center_point_box=by_center)
+        arrays = [np.zeros(1) if np.isnan(limit).any() else limit.reshape(1) for limit in limits]
+        while len(arrays) < 2:
+            arrays.append(np.zeros(1))
+            node.input.append(("most", "overlap")[len(arrays) - 1])
+        arrays[0] = np.maximum(arrays[0], 0).astype(np.int64)
+        feeds = dict(zip(node.input, (boxes, scores, *arrays), strict=True))
+        narrow = {name: array if array.dtype == int else array.astype(np.float32) for name, array in feeds.items()}
+        found = ReferenceEvaluator(node).run(None, narrow)[0]
+        rows = scores.shape[0] * scores.shape[1] * (boxes.shape[1] if room is None else min(room, boxes.shape[1]))
+        return counted(found, 3 * rows), np.array([len(found)])
+
+    return select
+
+
 WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]], ...]] = {
     "Map": (lambda x, y: np.maximum(x + 2 * y, x),),
     "Fused": (
@@ -140,10 +195,16 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
         functools.partial(walked, dtype=np.float64, count=1),
         walked,
     ),
+    "NonZero": (non_zero,) * len(OPERATORS["NonZero"].samples()),
+    "Compress": tuple(compress(sample.operator.axis) for sample in OPERATORS["Compress"].samples()),
+    "Unique": tuple(unique(sample.operator.axis, sample.operator.ordered) for sample in OPERATORS["Unique"].samples()),
+    "NonMaxSuppression": tuple(
+        suppress(sample.operator.by_center, sample.operator.room) for sample in OPERATORS["NonMaxSuppression"].samples()
+    ),
     "SumPool": (lambda x: same_windows(x).sum(axis=(-2, -1)),),
 }
 """The samples of operators that ONNX does not have, in NumPy."""
-CANNOT_FAIL = {"Constant", "Shape"}
+CANNOT_FAIL = {"Constant", "NonZero", "Shape"}
 """Operators that have a type rule of their own which accepts every operand."""
 REFERENCE_EVALUATOR_IS_WRONG = {
     *(f"LRN-{number}" for number in range(6)),

@@ -45,6 +45,7 @@ from glowstone.ops.composed_reduction import (
 )
 from glowstone.ops.constant import Constant, ConstantOfShape
 from glowstone.ops.convolution import BatchNormalization, Conv
+from glowstone.ops.counted import Compress, NonZero, Unique
 from glowstone.ops.coupling import PairwiseCoupling
 from glowstone.ops.creation import (
     BlackmanWindow,
@@ -183,6 +184,7 @@ from glowstone.ops.softmax_variants import (
     Hardmax,
     LogSoftmax,
 )
+from glowstone.ops.suppression import NonMaxSuppression
 from glowstone.ops.tensor_scatter import TensorScatter
 from glowstone.ops.transposed_convolution import ConvTranspose
 from glowstone.ops.trees import TreeScores
@@ -229,6 +231,7 @@ __all__ = [
     "ClassLoss",
     "Clip",
     "Col2Im",
+    "Compress",
     "Concat",
     "Constant",
     "ConstantOfShape",
@@ -309,6 +312,8 @@ __all__ = [
     "Mul",
     "Neg",
     "NegativeLogLikelihoodLoss",
+    "NonMaxSuppression",
+    "NonZero",
     "Not",
     "OneHot",
     "Or",
@@ -376,6 +381,7 @@ __all__ = [
     "TreeScores",
     "Trilu",
     "Unary",
+    "Unique",
     "Unsqueeze",
     "Where",
     "Window",

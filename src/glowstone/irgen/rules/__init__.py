@@ -3,6 +3,7 @@
 from glowstone.irgen.rules.table import RULES, generates
 
 from glowstone.irgen.rules import (  # isort: skip
+    counted,
     creation,
     determinant,
     elementwise,
@@ -26,6 +27,7 @@ from glowstone.irgen.rules import (  # isort: skip
 
 __all__ = [
     "RULES",
+    "counted",
     "creation",
     "determinant",
     "elementwise",

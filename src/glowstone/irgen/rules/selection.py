@@ -13,7 +13,7 @@ from glowstone.ops import ArgExtremum, Cumulative, TopK
 from glowstone.types import normalize_axis
 
 
-def _split(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
+def split_at(shape: tuple[int, ...], axis: int) -> tuple[int, int, int]:
     """[outer, R, inner] around an axis."""
     axis = normalize_axis(axis, len(shape))
     return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
@@ -29,7 +29,7 @@ def _flat(view: View, shape: tuple[int, ...]) -> View:
 def generate_arg_extremum(generator: Generator, application: Application) -> None:
     operator, x = application.operator, application.operand(0)
     assert isinstance(operator, ArgExtremum)
-    outer, length, inner = _split(x.shape, operator.axis)
+    outer, length, inner = split_at(x.shape, operator.axis)
     source = generator.reshaped(generator.view(x), (outer, length, inner))
     out = _flat(generator.result(application.result), (outer, inner))
     generator.emit(ArgReduce(operator.mode, operator.last), out, source)
@@ -39,8 +39,9 @@ def generate_arg_extremum(generator: Generator, application: Application) -> Non
 def generate_top_k(generator: Generator, application: Application) -> None:
     operator, x = application.operator, application.operand(0)
     assert isinstance(operator, TopK)
-    source = generator.reshaped(generator.view(x), _split(x.shape, operator.axis))
-    results = [_flat(generator.result(value), _split(value.shape, operator.axis)) for value in application.node.results]
+    source = generator.reshaped(generator.view(x), split_at(x.shape, operator.axis))
+    sizes = split_at(application.node.results[0].shape, operator.axis)
+    results = [_flat(generator.result(value), sizes) for value in application.node.results]
     generator.emit(TopKOperation(operator.largest), *results, source)
 
 
@@ -48,7 +49,7 @@ def generate_top_k(generator: Generator, application: Application) -> None:
 def generate_cumulative(generator: Generator, application: Application) -> None:
     operator, x = application.operator, application.operand(0)
     assert isinstance(operator, Cumulative)
-    sizes = _split(x.shape, operator.axis)
+    sizes = split_at(x.shape, operator.axis)
     operation = CumulativeOperation(operator.mode, operator.exclusive, operator.reverse)
     source = generator.reshaped(generator.view(x), sizes)
     generator.emit(operation, _flat(generator.result(application.result), sizes), source)

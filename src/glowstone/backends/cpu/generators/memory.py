@@ -72,6 +72,18 @@ class InnerOperand:
         else:
             self._scatter(stored, pointer, lanes)
 
+    def copy_from(self, source: InnerOperand, index: Value, source_index: Value) -> None:
+        """Make element `index` the source's `source_index`, bit for bit."""
+        emitter, size = self.emitter, self.element.size
+        stored = emitter.load(source._address(source_index), storage_type(self.element), size)
+        emitter.store(stored, self._address(index), size)
+
+    def clear(self, first: Value, last: Value) -> None:
+        """Make elements `first` to `last - 1` zero."""
+        with self.emitter.for_range(first, last) as loop:
+            zero = ir.Constant(storage_type(self.element), None)
+            self.emitter.store(zero, self._address(loop.index), self.element.size)
+
     def _address(self, index: Value) -> Value:
         offset = index if self.inner is InnerStride.ONE else self.emitter.mul(index, self.stride)
         return self.emitter.offset(self.pointer, offset, storage_type(self.element))

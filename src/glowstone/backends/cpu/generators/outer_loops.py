@@ -46,3 +46,9 @@ def operand_at(
     terms = ((index, emitter.stride(operand, axis)) for axis, index in places)
     pointer = emitter.strided(emitter.pointer(operand), storage_type(element), *terms)
     return InnerOperand(emitter, element, inner, pointer, emitter.stride(operand, along))
+
+
+def flat_operand(emitter: Emitter, operand: int) -> InnerOperand:
+    """A contiguous operand, to be run through in row-major order."""
+    element = emitter.key.operands[operand].element
+    return InnerOperand(emitter, element, InnerStride.ONE, emitter.pointer(operand), emitter.i64(1))

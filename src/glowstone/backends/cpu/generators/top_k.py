@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from glowstone.backends.cpu.emitter import FALSE, Emitter
 from glowstone.backends.cpu.generators.memory import InnerOperand
+from glowstone.backends.cpu.generators.merge_sort import Positions
 from glowstone.backends.cpu.generators.order import Order
 from glowstone.backends.cpu.generators.outer_loops import operand_at
 from glowstone.backends.cpu.ir_types import I64, Value
@@ -15,16 +16,14 @@ from glowstone.lir.operations import TopK
 
 VALUES, POSITIONS, X = range(3)
 ROWS_PER_UNIT = 0
-POSITION_BYTES = 8
-WORD_BITS = 64
 ALONG = 1
 
 
-class _Row:
+class _Row(Positions):
     """One row of x, and positions in scratch."""
 
     def __init__(self, emitter: Emitter, x: InnerOperand, largest: bool) -> None:
-        self._emitter = emitter
+        super().__init__(emitter)
         self._x = x
         self._order = Order(emitter, x.element)
         self._largest = largest
@@ -32,19 +31,12 @@ class _Row:
     def at(self, position: Value) -> Value:
         return self._x.load(position, 1)
 
-    def precedes(self, x: Value, y: Value) -> Value:
+    def precedes(self, first: Value, second: Value) -> Value:
+        return self.beats(self.at(first), self.at(second))
+
+    def beats(self, x: Value, y: Value) -> Value:
         """Whether element x must stand before element y."""
         return self._order.is_above(x, y) if self._largest else self._order.is_above(y, x)
-
-    def read(self, slot: Value) -> Value:
-        """The position in a slot of scratch."""
-        return self._emitter.load(self._address(slot), I64, POSITION_BYTES)
-
-    def write(self, slot: Value, position: Value) -> None:
-        self._emitter.store(position, self._address(slot), POSITION_BYTES)
-
-    def _address(self, slot: Value) -> Value:
-        return self._emitter.offset(self._emitter.scratch, slot, I64)
 
 
 def emit_top_k(emitter: Emitter, operation: TopK, by_insertion: bool) -> None:
@@ -77,7 +69,7 @@ def _emit_insertion(emitter: Emitter, row: _Row) -> None:
         kept = loop.values[0]
         worst = row.at(row.read(emitter.sub(kept, 1)))
         has_room = emitter.compare(kept, "<", wanted)
-        with emitter.if_true(emitter.builder.or_(has_room, row.precedes(row.at(loop.index), worst)), likely=False):
+        with emitter.if_true(emitter.builder.or_(has_room, row.beats(row.at(loop.index), worst)), likely=False):
             last = emitter.minimum(kept, emitter.sub(wanted, 1))
             row.write(last, loop.index)
             with emitter.for_range(0, last) as sinking:
@@ -89,7 +81,7 @@ def _emit_exchange(emitter: Emitter, row: _Row, slot: Value) -> None:
     """Put a slot and the one before it in order."""
     before = emitter.sub(slot, 1)
     upper, lower = row.read(before), row.read(slot)
-    swaps = row.precedes(row.at(lower), row.at(upper))
+    swaps = row.precedes(lower, upper)
     row.write(before, emitter.select(swaps, lower, upper))
     row.write(slot, emitter.select(swaps, upper, lower))
 
@@ -105,48 +97,11 @@ def _emit_selection(emitter: Emitter, row: _Row) -> None:
     with emitter.for_range(0, emitter.extent(X, ALONG), carried=[zero, FALSE]) as loop:
         count, is_cut = loop.values
         worst = row.at(emitter.select(is_cut, row.read(emitter.sub(wanted, 1)), zero))
-        is_added = emitter.builder.or_(emitter.builder.not_(is_cut), row.precedes(row.at(loop.index), worst))
+        is_added = emitter.builder.or_(emitter.builder.not_(is_cut), row.beats(row.at(loop.index), worst))
         row.write(count, loop.index)
         following = emitter.add(count, emitter.builder.zext(is_added, I64))
         is_full = emitter.compare(following, "==", room)
         with emitter.if_true(is_full, likely=False):
-            _emit_merge_sort(emitter, row, following, room)
+            row.sort(following, room)
         loop.carry([emitter.select(is_full, wanted, following), emitter.builder.or_(is_cut, is_full)])
-    _emit_merge_sort(emitter, row, loop.results[0], room)
-
-
-def _emit_merge_sort(emitter: Emitter, row: _Row, count: Value, room: Value) -> None:
-    """Sort the first `count` slots, at least one, by way of those from `room` on: runs of 1, 2, 4 ... are merged."""
-    leading_zeros = emitter.intrinsic("llvm.ctlz", I64, [emitter.sub(count, 1), FALSE])
-    levels = emitter.sub(WORD_BITS, leading_zeros)
-    with emitter.for_range(0, levels) as level:
-        source = emitter.mul(emitter.rem(level.index, 2), room)
-        target = emitter.sub(room, source)
-        width = emitter.builder.shl(I64(1), level.index)
-        pair = emitter.mul(width, 2)
-        pairs = emitter.div(emitter.sub(emitter.add(count, pair), 1), pair)
-        with emitter.for_range(0, pairs) as merges:
-            low = emitter.mul(merges.index, pair)
-            middle = emitter.minimum(emitter.add(low, width), count)
-            high = emitter.minimum(emitter.add(low, pair), count)
-            _emit_merge(emitter, row, source, target, (low, middle, high))
-    with emitter.for_range(0, emitter.mul(count, emitter.rem(levels, 2))) as back:
-        row.write(back.index, row.read(emitter.add(room, back.index)))
-
-
-def _emit_merge(emitter: Emitter, row: _Row, source: Value, target: Value, bounds: tuple[Value, Value, Value]) -> None:
-    """Slots low to middle and middle to high of the source, each sorted, into low to high of the target."""
-    low, middle, high = bounds
-    with emitter.for_range(low, high, carried=[low, middle]) as loop:
-        left, right = loop.values
-        left_position = row.read(emitter.add(source, emitter.minimum(left, emitter.sub(middle, 1))))
-        right_position = row.read(emitter.add(source, emitter.minimum(right, emitter.sub(high, 1))))
-        left_ends = emitter.compare(left, ">=", middle)
-        goes_before = row.precedes(row.at(right_position), row.at(left_position))
-        takes_right = emitter.both(emitter.compare(right, "<", high), emitter.builder.or_(left_ends, goes_before))
-        row.write(
-            emitter.add(target, loop.index),
-            emitter.select(takes_right, right_position, left_position),
-        )
-        step = emitter.builder.zext(takes_right, I64)
-        loop.carry([emitter.add(left, emitter.sub(1, step)), emitter.add(right, step)])
+    row.sort(loop.results[0], room)
