@@ -1,4 +1,9 @@
-"""For all tests: what a test draws at random does not depend on which tests ran before it in the same process."""
+"""For all tests: what they draw at random, and what they covered.
+
+What a test draws does not depend on which tests ran before it in the same process. What tests recorded as property
+"coverage" is printed at the end: (text, number ...), the text with one {} for each number; numbers of equal text are
+added up.
+"""
 
 from __future__ import annotations
 
@@ -19,3 +24,17 @@ def numbers_of_the_test(request):
     generator = getattr(getattr(request, "module", None), "random", None)
     if isinstance(generator, np.random.Generator):
         begin_anew(generator, request.node.nodeid)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    totals: dict[str, list[int]] = {}
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for name, value in report.user_properties if report.when == "call" else ():
+            if name == "coverage":
+                text, *numbers = value
+                before = totals.get(text, [0] * len(numbers))
+                totals[text] = [old + new for old, new in zip(before, numbers, strict=True)]
+    if totals:
+        terminalreporter.section("coverage")
+        for text, numbers in sorted(totals.items()):
+            terminalreporter.line(text.format(*numbers))

@@ -33,6 +33,7 @@ from glowstone.graph import (
 from glowstone.importer import import_model, open_model
 from glowstone.lowering import decompose
 from glowstone.ops.constant import constant
+from glowstone.ops.element_sets import ALL
 from glowstone.types import ElementType, TensorType, is_float_dtype
 
 OWN = {name: kind for name, kind in OPERATORS.items() if kind.__module__.startswith("glowstone.ops.")}
@@ -68,9 +69,18 @@ def tanh_recurrence(products, matrix, lengths, h, reverse):
     return y, states
 
 
-def one_step(q: np.ndarray, k: np.ndarray, v: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """One step of one head of linear attention."""
-    last = state + k[0, 0, 0][:, None] * v[0, 0, 0]
+def one_step(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    state: np.ndarray,
+    decay: np.ndarray = np.zeros((1, 1, 1, 2)),
+    rate: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """One step of one head of linear attention: the state may decay, and the value be corrected."""
+    state = state * np.exp(decay[0, 0, 0])[:, None]
+    value = v[0, 0, 0] if rate is None else rate.item() * (v[0, 0, 0] - k[0, 0, 0] @ state[0, 0])
+    last = state + k[0, 0, 0][:, None] * value
     return (q[0, 0, 0] @ last[0, 0]).reshape(1, 1, 1, -1), last
 
 
@@ -171,8 +181,13 @@ def suppress(by_center: bool, room: int | None) -> Callable[..., tuple[np.ndarra
 
 
 WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]], ...]] = {
-    "Map": (lambda x, y: np.maximum(x + 2 * y, x),),
+    "Map": tuple(
+        (lambda x, y: (x + y) > 0) if element == "bool" else lambda x, y: np.maximum(x + 2 * y, x)
+        for element in sorted(map(str, ALL))
+    ),
     "Fused": (
+        *(lambda a, b, offset: a @ b + offset,) * 11,
+        lambda a, b, condition: np.where(condition, a @ b, 0),
         lambda a, b, offset: np.maximum(a @ b + offset, 0),
         lambda a, b, limit: a @ b < limit,
         lambda x, w, bias, scale, residual: same_convolution(x, w, bias) * scale + residual,
@@ -180,9 +195,10 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     "Recurrence": (
         lambda *operands: tanh_recurrence(*operands, reverse=False),
         lambda *operands: tanh_recurrence(*operands, reverse=True),
+        lambda *operands: tanh_recurrence(*operands, reverse=False),
     ),
     "Iota": (lambda shape: np.arange(5), lambda shape: np.arange(6).reshape(2, 3)),
-    "LinearRecurrence": (one_step,),
+    "LinearRecurrence": (one_step, one_step),
     "Lookup": (found,) * 9,
     "PairwiseCoupling": (balanced,) * 5,
     "TreeScores": (

@@ -25,6 +25,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 KNOWN_ELEMENTS_LIMIT = 1024
 """The host computes values of at most this many elements."""
+ULP_BOUND = 4.0
+"""Units in the last place that results of operators may be off, if these state no other bound."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,14 @@ class Operator:
     def reference(self, *operands: Any) -> Any:
         """The meaning, in NumPy. One array, or a tuple where there are several results."""
         raise NotImplementedError
+
+    def ulp_bound(self, *operands: Value | None) -> float:
+        """How far float results of a backend may be from `reference`, in units of the last place.
+
+        The unit is that of the largest number among the floats of operands and results; of elementwise operators, of
+        the largest at the element's own position. Operators that sum say how the length of a sum enters.
+        """
+        return ULP_BOUND
 
     def decompose(self, builder: Builder, *operands: Any) -> Value | tuple[Value, ...] | None:
         """The same results from simpler operators; None for a primitive."""

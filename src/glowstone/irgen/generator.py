@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import UnsupportedError
+from glowstone.errors import InternalError, UnsupportedError
 from glowstone.graph import Graph, Node, Operator, Tensor, Value
 from glowstone.irgen.constants import ConstantPool, block_channels
 from glowstone.lir import Buffer, BufferKind, Copy, Instruction, Operation, Program, View
@@ -137,7 +137,18 @@ class Generator:
         return buffer.view()
 
     def bind(self, value: Value, view: View) -> None:
-        """Say where a value is."""
+        """Say where a value is.
+
+        Raises:
+            InternalError: the view has another shape or element type, so that its users would leave their buffers.
+        """
+        expected = value.type.physical_shape
+        if (view.shape, view.element) != (expected, value.element):
+            raise InternalError(
+                f"a generation rule made another result than inferred: {value.operator}",
+                expected=f"{value.element}{list(expected)}",
+                found=f"{view.element}{list(view.shape)}",
+            )
         self._views[value] = view
 
     def result(self, value: Value) -> View:

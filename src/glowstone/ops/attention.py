@@ -13,11 +13,12 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import ALL, FLOATS, HALVES
+from glowstone.ops.element_sets import BOOLS, FLOATS, HALVES
 from glowstone.ops.elementwise import Add, And, Cast, Div, Equal, Identity, LessOrEqual, Mul, Pow, Sub, Tanh, Where
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import MatMul
 from glowstone.ops.normalization import Softmax
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.reduction import ReduceMax
 from glowstone.ops.shape import Concat, Expand, Transpose, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, joined, reshaped
@@ -53,7 +54,7 @@ class Attention(Operator):
         Operand("q", FLOATS),
         Operand("k", FLOATS),
         Operand("v", FLOATS),
-        Operand("mask", ALL, optional=True),
+        Operand("mask", FLOATS | BOOLS, optional=True),
         Operand("past_key", FLOATS, optional=True),
         Operand("past_value", FLOATS, optional=True),
         Operand("valid", frozenset({ElementType.I64}), optional=True),
@@ -74,6 +75,8 @@ class Attention(Operator):
         assert q is not None
         assert k is not None
         assert v is not None
+        require_one_element(q, k, past_key)
+        require_one_element(v, past_value)
         if not q.rank == k.rank == v.rank or q.rank not in (HEADS_APART, HEADS_TOGETHER):
             raise ShapeError(
                 "ranks do not fit attention", expected="rank 3 or 4", found=f"{q.type}, {k.type}, {v.type}"
@@ -92,8 +95,9 @@ class Attention(Operator):
             raise ModelError("past keys and values go together, and without counts of valid keys", found=self.name)
         total = keys
         if past_key is not None and past_value is not None:
-            total += past_key.shape[2]
-            expected = [(batch, groups, total - keys, size) for size in (depth, width)]
+            length = past_key.shape[2] if past_key.rank == HEADS_APART else 0
+            total += length
+            expected = [(batch, groups, length, size) for size in (depth, width)]
             if [past_key.shape, past_value.shape] != expected:
                 raise ShapeError("the past does not fit", expected=expected, found=[past_key.type, past_value.type])
         self._check_mask(mask, q, (batch, heads, queries, total))
@@ -199,6 +203,7 @@ class Attention(Operator):
             Sample(cls(True, soft_cap=2.0, scores=CAPPED), (q, k, v, normal(2, 1, 3, 5))),
             Sample(cls(scale=0.3, scores=BIASED), (q, k, v, None, normal(2, 2, 4, 8), normal(2, 2, 4, 6))),
             Sample(cls(q_heads=4, kv_heads=2), (normal(2, 3, 32), normal(2, 5, 16), normal(2, 5, 12), normal(3, 5))),
+            Sample(cls(), (q, k, v, None, None, None, np.array([5, 2]))),
         ]
 
     @classmethod
@@ -208,7 +213,7 @@ class Attention(Operator):
             ErrorSample(cls(), (q, k[..., 0], k), "ranks do not fit attention"),
             ErrorSample(cls(), (q, k[..., :3], k), "do not fit together"),
             ErrorSample(cls(), (q, k, k, np.ones((2, 5), np.bool_)), "broadcast"),
-            ErrorSample(cls(), (q, k, k, np.ones((3, 5), np.int64)), "the mask is of another type"),
+            ErrorSample(cls(), (q, k, k, np.ones((3, 5))), "the mask is of another type"),
             ErrorSample(cls(), (q, k, k, None, k), "past keys and values go together"),
             ErrorSample(cls(), (q[0], k[0], k[0]), "features do not split in heads"),
         ]

@@ -14,6 +14,7 @@ from glowstone.ops.constant import scalar
 from glowstone.ops.convolution import Conv
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Mul, Sigmoid
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Concat
 from glowstone.ops.shape_arithmetic import extents, sliced, stretched
 from glowstone.types import LARGEST_EXTENT, TensorType
@@ -46,6 +47,7 @@ class CausalConvWithState(Operator):
         x, w, bias, past = (*operands, None, None)[:4]
         assert x is not None
         assert w is not None
+        require_one_element(x, w, bias, past)
         if self.activation not in ACTIVATIONS:
             raise ModelError("the activation is unknown", expected=", ".join(ACTIVATIONS), found=self.activation)
         if x.rank != RANK or w.rank != RANK or w.shape[:2] != (x.shape[1], 1) or w.shape[2] < 1:

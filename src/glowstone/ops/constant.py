@@ -117,10 +117,12 @@ def known_shape(value: Value, name: str) -> tuple[int, ...]:
     """The value of a host operand that lists extents.
 
     Raises:
-        ShapeError: it is unknown, or an extent is negative.
+        ShapeError: it is unknown or no vector, or an extent is negative.
         LimitError: an extent is larger than any tensor can have.
     """
-    extents = tuple(int(extent) for extent in known_array(value, name).ravel())
+    if value.rank != 1:
+        raise ShapeError(f"operand {name} is no list of extents", expected="rank 1", found=str(value.type))
+    extents = tuple(int(extent) for extent in known_array(value, name))
     for extent in extents:
         if extent < 0:
             raise ShapeError(f"operand {name} has a negative extent", found=list(extents))

@@ -13,6 +13,7 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, HALVES
 from glowstone.ops.elementwise import Add, Div, Mul, Sqrt, Sub
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Squeeze, unsqueeze
 from glowstone.ops.widening import computed_element, converted, in_float32
 from glowstone.ops.window import Window
@@ -45,6 +46,7 @@ class Conv(Operator):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, w = operands[:2]
+        require_one_element(*operands)
         if x.rank < 3 or w.rank != x.rank:
             raise ShapeError(
                 "ranks do not fit a convolution", expected="x and w of one rank, 3 or more", found=f"{x.type}, {w.type}"
@@ -70,7 +72,9 @@ class Conv(Operator):
         window = self.window(w.shape[2:])
         pads = window.resolved_pads(x.shape[2:])
         count = x.ndim - 2
-        padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *zip(pads[:count], pads[count:], strict=True)])
+        margins = list(zip(pads[:count], pads[count:], strict=True))
+        padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *margins])
+        inside = np.pad(np.ones(x.shape[2:], np.bool_), margins)
         spatial = window.output_extents(x.shape[2:])
         outputs = w.shape[0] // self.groups
         result = np.zeros((x.shape[0], w.shape[0], *spatial))
@@ -84,7 +88,8 @@ class Conv(Operator):
                 )
                 part = padded[(slice(None), ins, *window_slices)]
                 taps = w[(outs, slice(None), *position)].astype(np.float64)
-                result[:, outs] += np.einsum("oi,ni...->no...", taps, part)
+                product = np.einsum("oi,ni...->no...", taps, part)
+                result[:, outs] += np.where(inside[window_slices], product, 0)  # padding adds nothing, even to infinity
         if bias is not None:
             result += bias.reshape(-1, *[1] * count)
         return result.astype(x.dtype)

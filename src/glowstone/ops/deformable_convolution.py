@@ -16,6 +16,7 @@ from glowstone.ops.element_sets import FLOATS, HALVES
 from glowstone.ops.elementwise import Add, Cast, Div, Mul, Sub
 from glowstone.ops.iota import Iota
 from glowstone.ops.linear import MatMul
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.sampling import GridSample
 from glowstone.ops.shape import Concat, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced
@@ -58,6 +59,7 @@ class DeformConv(Operator):
         assert x is not None
         assert w is not None
         assert offsets is not None
+        require_one_element(x, w, offsets, bias, mask)
         if not x.rank == w.rank == offsets.rank == RANK:
             raise ShapeError("ranks do not fit a convolution of planes", expected="rank 4", found=f"{x.type}, {w.type}")
         batch, channels = x.shape[:2]
@@ -100,8 +102,8 @@ class DeformConv(Operator):
                     share = (1 - abs(down - corner_down)) * (1 - abs(right - corner_right))
                     inside = (corner_down >= 0) & (corner_down < height)
                     inside &= (corner_right >= 0) & (corner_right < width)
-                    rows = np.clip(corner_down, 0, height - 1).astype(int)
-                    columns = np.clip(corner_right, 0, width - 1).astype(int)
+                    rows = np.where(inside, corner_down, 0).astype(int)
+                    columns = np.where(inside, corner_right, 0).astype(int)
                     sampled += np.where(inside, share * x[n, channel, rows, columns], 0)
             group = channel // inputs
             first, last = (outputs // self.groups * number for number in (group, group + 1))

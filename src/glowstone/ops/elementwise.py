@@ -220,6 +220,8 @@ class Map(Elementwise):
     arity: int = 1
 
     def expression(self, *inputs: Expression) -> Expression:
+        if len(inputs) != self.arity:
+            raise TypeError(f"{len(inputs)} inputs, not {self.arity}")
         for value in scalar.inputs_of(self.body):
             if inputs[value.index].element is not value.element:
                 raise TypeError(f"input {value.index} is {inputs[value.index].element}, not {value.element}")
@@ -227,10 +229,16 @@ class Map(Elementwise):
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
-        x, y = Input(ElementType.F32, 0), Input(ElementType.F32, 1)
-        body = apply("max", apply("add", x, apply("mul", y, Literal(ElementType.F32, 2.0))), x)
-        arrays = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(3, dtype=np.float32).reshape(3, 1)
-        return [Sample(cls(body, 2), arrays)]
+        result = []
+        for element in sorted(ALL, key=str):
+            x, y = Input(element, 0), Input(element, 1)
+            body = apply("max", apply("add", x, apply("mul", y, Literal(element, 2))), x)
+            if element is ElementType.BOOL:
+                body = apply("or", x, y)
+            arrays = np.linspace(0, 6, 12).reshape(3, 4), np.arange(3).reshape(3, 1)
+            typed = tuple(np.rint(array).astype(element.dtype) for array in arrays)
+            result.append(Sample(cls(body, 2), typed, HALF_TOLERANCES.get(element, Sample.tolerance)))
+        return result
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

@@ -9,10 +9,10 @@ import numpy as np
 
 from glowstone import scalar
 from glowstone.errors import ShapeError
-from glowstone.graph import ErrorSample, Operand, Operator, Sample, Value, operator
+from glowstone.graph import Builder, ErrorSample, Operand, Operator, Sample, Value, operator
 from glowstone.ops.convolution import Conv
-from glowstone.ops.element_sets import ALL
-from glowstone.ops.elementwise import check_layout
+from glowstone.ops.element_sets import ALL, NUMBERS
+from glowstone.ops.elementwise import Map, check_layout
 from glowstone.ops.linear import MatMul
 from glowstone.scalar import Expression, Input, Literal, apply
 from glowstone.types import ElementType, TensorType, broadcast_shapes
@@ -33,8 +33,11 @@ class Fused(Operator):
     epilogue: Expression = Input(ElementType.F32, 0)
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
+        self.anchor.check_operands(operands[: self.anchor_arity])
         (result,) = self.anchor.infer(*operands[: self.anchor_arity])
-        for extra in operands[self.anchor_arity :]:
+        extras = operands[self.anchor_arity :]
+        Map(self.epilogue, 1 + len(extras)).scalar_expression((result.element, *(extra.element for extra in extras)))
+        for extra in extras:
             if broadcast_shapes(result.shape, extra.shape) != result.shape:
                 raise ShapeError(
                     "an epilogue operand is larger than the result",
@@ -49,6 +52,12 @@ class Fused(Operator):
         fused = scalar.evaluate(self.epilogue, [result, *operands[self.anchor_arity :]])
         return np.broadcast_to(fused, result.shape)
 
+    def decompose(self, builder: Builder, *operands: Any) -> Value:
+        """Its two parts: backends fuse what they have kernels for."""
+        result = builder.emit(self.anchor, *operands[: self.anchor_arity])
+        extras = operands[self.anchor_arity :]
+        return builder.emit(Map(self.epilogue, 1 + len(extras)), result, *extras)
+
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         random = np.random.default_rng(12)
@@ -60,7 +69,15 @@ class Fused(Operator):
         relu = apply("max", apply("add", x0, x1), Literal(ElementType.F32, 0.0))
         residual = apply("add", apply("mul", x0, x1), x2)
         same = Conv(pads=(1, 1, 1, 1))
+        numbers = random.integers(0, 9, (3, 3))
+        typed = [
+            (apply("add", Input(element, 0), Input(element, 1)), numbers.astype(element.dtype))
+            for element in sorted(NUMBERS - {ElementType.F32}, key=str)
+        ]
+        chosen = apply("select", Input(ElementType.BOOL, 1), x0, Literal(ElementType.F32, 0.0))
         return [
+            *(Sample(cls(MatMul(), 2, total), (array, array, array)) for total, array in typed),
+            Sample(cls(MatMul(), 2, chosen), (normal(3, 4), normal(4, 5), np.arange(5) > 2)),
             Sample(cls(MatMul(), 2, relu), (normal(3, 4), normal(4, 5), normal(5))),
             Sample(cls(MatMul(), 2, apply("less", x0, x1)), (normal(3, 4), normal(4, 5), normal(3, 1))),
             Sample(

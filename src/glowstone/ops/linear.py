@@ -13,6 +13,7 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, HALVES, INTEGERS
 from glowstone.ops.elementwise import Add, Mul
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Transpose
 from glowstone.ops.widening import in_float32
 from glowstone.types import TensorType, broadcast_shapes, is_float_dtype
@@ -96,6 +97,7 @@ class Gemm(Operator):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         a, b = operands[:2]
+        require_one_element(*operands)
         if a.rank != 2 or b.rank != 2:
             raise ShapeError("a factor is no matrix", expected="rank 2", found=f"{a.type}, {b.type}")
         rows, inner = reversed(a.shape) if self.transpose_a else a.shape

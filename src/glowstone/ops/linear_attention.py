@@ -46,6 +46,12 @@ class LinearRecurrence(Operator):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         q, k, v, state = operands[:4]
+        if any(value.rank != RANK + 1 for value in operands):
+            raise ShapeError(
+                "operands of a recurrence have other ranks",
+                expected=f"rank {RANK + 1}",
+                found=", ".join(str(value.type) for value in operands),
+            )
         batch, steps, groups, depth = k.shape
         width = v.shape[3]
         expected = [(batch, steps, q.shape[2], depth), (batch, steps, groups, width), (batch, groups, depth, width)]
@@ -86,7 +92,9 @@ class LinearRecurrence(Operator):
         def normal(*shape: int) -> Array:
             return random.standard_normal(shape).astype(np.float32)
 
-        return [Sample(cls(), (normal(1, 1, 1, 2), normal(1, 1, 1, 2), normal(1, 1, 1, 3), normal(1, 1, 2, 3)))]
+        step = (normal(1, 1, 1, 2), normal(1, 1, 1, 2), normal(1, 1, 1, 3), normal(1, 1, 2, 3))
+        decay, rate = -np.abs(normal(1, 1, 1, 2)), normal(1, 1, 1, 1)
+        return [Sample(cls(), step), Sample(cls(True, True), (*step, decay, rate))]
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

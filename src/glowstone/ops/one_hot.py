@@ -12,7 +12,8 @@ from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
 from glowstone.ops.element_sets import ALL, NUMBERS
-from glowstone.types import TensorType, normalize_axis
+from glowstone.scalar import convert
+from glowstone.types import ElementType, TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,7 +40,7 @@ class OneHot(Operator):
     def reference(self, indices: Array, depth: Array, values: Array) -> Array:
         extent = int(np.asarray(depth).reshape(()))
         axis = normalize_axis(self.axis, np.ndim(indices) + 1)
-        whole = np.expand_dims(np.asarray(indices).astype(np.int64), axis)
+        whole = np.expand_dims(convert(np.asarray(indices), ElementType.I64), axis)
         places = np.arange(extent).reshape(-1, *[1] * (np.ndim(indices) - axis))
         return np.asarray(np.where(np.where(whole < 0, whole + extent, whole) == places, values[1], values[0]))
 

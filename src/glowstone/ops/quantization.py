@@ -215,9 +215,10 @@ class DequantizeLinear(LinearQuantization):
             return np.asarray(product).astype(self.to.dtype)
 
     def decompose(self, builder: Builder, x: Value, scale: Value, zero_point: Value | None = None) -> Value:
-        number = builder.emit(Cast(I32), x)
+        wide = Cast(ElementType.I64 if x.element is I32 else I32)  # differences of x's type do not wrap
+        number = builder.emit(wide, x)
         if zero_point is not None:
-            number = builder.emit(Sub(), number, builder.emit(Cast(I32), self.aligned(builder, zero_point, x)))
+            number = builder.emit(Sub(), number, builder.emit(wide, self.aligned(builder, zero_point, x)))
         factor = builder.emit(Cast(F32), self.aligned(builder, scale, x))
         return builder.emit(Cast(self.to), builder.emit(Mul(), builder.emit(Cast(F32), number), factor))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ShapeError
+from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import INDICES
-from glowstone.scalar import Expression, Input, apply
+from glowstone.scalar import Expression, Input, apply, inputs_of
 from glowstone.scalar.recurrence import Cell, run_recurrence
 from glowstone.types import ElementType, TensorType
 
@@ -52,7 +52,7 @@ class Recurrence(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         products, matrix, lengths, *values = operands
         hidden = matrix.shape[-1] if matrix.rank == 2 else -1
-        if products.rank != 3 or (*products.shape[2:], hidden) != (*matrix.shape[:1], matrix.shape[0] // self.gates):
+        if products.rank != 3 or matrix.rank != 2 or (*products.shape[2:], hidden) != (*matrix.shape[:1], matrix.shape[0] // self.gates):
             raise ShapeError(
                 "products and matrix do not fit the cell",
                 expected=f"[steps, batch, {self.gates} H] and [{self.gates} H, H]",
@@ -68,6 +68,15 @@ class Recurrence(Operator):
                 expected=f"[{batch}], {len(self.states)} states [{batch}, {hidden}], parameters [{hidden}]",
                 found=", ".join(str(value.type) for value in (lengths, *values)),
             )
+        given = {value.element for value in (products, matrix, *values)}
+        parts = (*self.states, *(() if self.factor is None else (self.factor,)))
+        wanted = {part.element for expression in parts for part in inputs_of(expression)} or {products.element}
+        if given != wanted or any(state.element is not products.element for state in self.states):
+            raise ModelError(
+                "operands are not of the cell's element type",
+                expected=", ".join(sorted(map(str, wanted))),
+                found=", ".join(str(value.type) for value in (products, matrix, *values)),
+            )
         state = products.type.with_shape((batch, hidden))
         return (products.type.with_shape((steps, batch, hidden)), *[state] * len(self.states))
 
@@ -82,12 +91,13 @@ class Recurrence(Operator):
     def samples(cls) -> Sequence[Sample]:
         random = np.random.default_rng(24)
         shapes: list[tuple[int, ...]] = [(4, 3, 5), (5, 5), (3, 5)]
-        products, matrix, h = (random.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
-        state = apply("tanh", apply("add", Input(F32, 0), Input(F32, 1)))
-        return [
-            Sample(cls(1, (state,), None, reverse), (products, matrix, np.array([4, 2, 0]), h))
-            for reverse in (False, True)
-        ]
+        products, matrix, h = (random.uniform(-1, 1, shape) for shape in shapes)
+        result = []
+        for element, reverse in ((F32, False), (F32, True), (ElementType.F64, False)):
+            state = apply("tanh", apply("add", Input(element, 0), Input(element, 1)))
+            x, m, first = (array.astype(element.dtype) for array in (products, matrix, h))
+            result.append(Sample(cls(1, (state,), None, reverse), (x, m, np.array([4, 2, 0]), first)))
+        return result
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

@@ -15,6 +15,7 @@ from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import ALL, FLOATS, INTEGERS
 from glowstone.ops.elementwise import Cast
 from glowstone.ops.shape import Transpose, unsqueeze
+from glowstone.scalar import convert
 from glowstone.types import ElementType, TensorType, is_float_dtype, normalize_axes
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,7 +50,7 @@ class Reduction(Operator):
     def reference(self, x: Array) -> Array:
         axes = self.normal_axes(np.ndim(x))
         with np.errstate(all="ignore"):
-            return np.asarray(self._reduce(np.asarray(x), axes)).astype(x.dtype)
+            return convert(np.asarray(self._reduce(np.asarray(x), axes)), ElementType.from_dtype(x.dtype))
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         raise NotImplementedError
@@ -115,7 +116,8 @@ class ReduceMean(Reduction):
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         count = math.prod(x.shape[axis] for axis in axes)
-        return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=_wide(x)) / np.float64(count))
+        wide = np.float64 if is_float_dtype(x.dtype) else np.uint64 if x.dtype.kind == "u" else np.int64
+        return np.asarray(x.sum(axis=axes, keepdims=self.keep, dtype=wide) / np.float64(count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,10 +42,9 @@ class Taps:
     weights: Array
     outside: Array
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether the result is x."""
-        return self.picks is not None and np.array_equal(self.picks, np.arange(len(self.indices)))
+    def is_identity(self, extent: int) -> bool:
+        """Whether the result is x, which has this extent."""
+        return self.picks is not None and np.array_equal(self.picks, np.arange(extent))
 
     @property
     def picks(self) -> Array | None:

@@ -13,6 +13,7 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Add, Mul, Sub
 from glowstone.ops.indexing import Gather
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Concat, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced
 from glowstone.types import ElementType, TensorType
@@ -45,6 +46,7 @@ class RotaryEmbedding(Operator):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, cosines, sines, *positions = operands
+        require_one_element(x, cosines, sines)
         batch, length, features = self._sizes(x.shape)
         turned = self.size or features
         if turned % 2 or turned > features:
@@ -79,9 +81,10 @@ class RotaryEmbedding(Operator):
         turned = self.size or features
         firsts = slice(0, turned, 2) if self.interleaved else slice(0, turned // 2)
         seconds = slice(1, turned, 2) if self.interleaved else slice(turned // 2, turned)
-        angle = cosines[:, :, None].astype(np.float64) + 1j * sines[:, :, None].astype(np.float64)
-        pairs = (result[..., firsts] + 1j * result[..., seconds]) * angle
-        result[..., firsts], result[..., seconds] = pairs.real, pairs.imag
+        cosine, sine = (table[:, :, None].astype(np.float64) for table in (cosines, sines))
+        first, second = result[..., firsts].copy(), result[..., seconds].copy()
+        result[..., firsts] = first * cosine - second * sine
+        result[..., seconds] = first * sine + second * cosine
         ordered = result.swapaxes(1, 2) if x.ndim == HEADS_APART else result.reshape(x.shape)
         return np.asarray(ordered).astype(x.dtype)
 

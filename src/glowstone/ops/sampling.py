@@ -170,7 +170,9 @@ class GridSample(Operator):
         if self.mode != "nearest" and x.element not in FLOATS:
             raise ModelError("only floats are interpolated", expected="a float type", found=x.element)
         axes = x.rank - 2
-        if axes < 1 or grid.rank != x.rank or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
+        if axes < 1:
+            raise ShapeError("x is no image", expected="rank 3 or more", found=str(x.type))
+        if grid.rank != x.rank or grid.shape[-1] != axes or grid.shape[0] != x.shape[0]:
             raise ShapeError(
                 "the grid does not fit x", expected=f"[{x.shape[0]}, points, {axes}]", found=str(grid.type)
             )
@@ -190,9 +192,11 @@ class GridSample(Operator):
             point = points[..., len(spatial) - 1 - axis, None]
             arrays += [point, offsets.astype(np.float64), np.array(float(spatial[axis])), np.array(stride)]
         places, weights = (evaluate(part, arrays) for part in shape.expressions(len(spatial), element))
-        flat = x.reshape(*x.shape[:2], -1).astype(np.float64)
+        flat = x.reshape(*x.shape[:2], -1)
         taken = np.stack([image[:, np.maximum(at, 0)] for image, at in zip(flat, places, strict=True)])
-        total = np.where(places == NOWHERE, 0, taken.transpose(1, 0, 2, 3) * weights).sum(axis=-1)
+        taken = taken.transpose(1, 0, 2, 3)
+        weighed = taken if self.mode == "nearest" else taken.astype(np.float64) * weights
+        total = np.where(places == NOWHERE, np.zeros((), weighed.dtype), weighed).sum(axis=-1, dtype=weighed.dtype)
         return np.asarray(total.transpose(1, 0, 2)).reshape(*x.shape[:2], *grid.shape[1:-1]).astype(x.dtype)
 
     @classmethod

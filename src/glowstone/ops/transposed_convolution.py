@@ -16,6 +16,7 @@ from glowstone.ops.constant import scalar
 from glowstone.ops.convolution import Conv
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Mul
+from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Concat, Slice, Transpose, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced, stretched, vector
 from glowstone.ops.window import PADDINGS
@@ -46,6 +47,7 @@ class ConvTranspose(Operator):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, w, *bias = operands
+        require_one_element(*operands)
         if x.rank < FIRST_SPATIAL + 1 or w.rank != x.rank:
             raise ShapeError(
                 "ranks do not fit a convolution", expected="x and w of one rank, 3 or more", found=f"{x.type}, {w.type}"

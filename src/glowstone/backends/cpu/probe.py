@@ -36,7 +36,10 @@ AVX512 = VectorUnit(64, 32, True)
 NARROWEST = VectorUnit(16, 16, False)
 NEON = VectorUnit(16, 32, True)
 AARCH64 = ("aarch64", "arm64")
-_FUSED = re.compile(r"\bv?f(n?m(add|la)|mla)", re.IGNORECASE)
+RISCV = "riscv64"
+RISCV_REGISTERS = 32
+_FUSED = re.compile(r"\bv?f(n?m(add|la|acc)|mla)", re.IGNORECASE)
+_WIDE_REGISTER, _MIDDLE_REGISTER = re.compile(r"%zmm\d"), re.compile(r"%ymm\d")
 
 
 def stated_vector_unit(triple: str, features: str) -> VectorUnit | None:
@@ -63,10 +66,12 @@ def probe_vector_unit(triple: str, cpu: str, features: str) -> VectorUnit:
     machine = create_target_machine(triple, cpu, features)
     assembly = machine.emit_assembly(parse_module(PROBE.format(triple=triple)))
     has_fma = _FUSED.search(assembly) is not None
-    if "zmm" in assembly:
+    if _WIDE_REGISTER.search(assembly):
         return AVX512
-    if "ymm" in assembly:
+    if _MIDDLE_REGISTER.search(assembly):
         return VectorUnit(32, 16, has_fma)
     if triple.startswith(AARCH64):
         return NEON
+    if triple.startswith(RISCV):
+        return VectorUnit(NARROWEST.vector_bytes, RISCV_REGISTERS, has_fma)
     return VectorUnit(NARROWEST.vector_bytes, NARROWEST.register_count, has_fma)

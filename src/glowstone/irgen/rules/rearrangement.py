@@ -95,7 +95,7 @@ def _emit_padded(
     sizes = tuple(
         max(extent - start - max(-last, 0), 0) for extent, start, last in zip(view.shape, starts, after, strict=True)
     )
-    places = tuple(max(first, 0) for first in before)
+    places = tuple(min(max(first, 0), extent) for first, extent in zip(before, out.shape, strict=True))
     if math.prod(sizes):
         generator.emit(Copy(), out.slice(places, sizes), view.slice(starts, sizes))
     one = generator.reshaped(filling, (1,) * out.rank) if filling is not None else None

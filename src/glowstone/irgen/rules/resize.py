@@ -28,7 +28,7 @@ def generate_resize(generator: Generator, application: Application) -> None:
         generator.result(result)
         return
     tables = operator.tables(operator.known_axes(*application.operands))
-    for axis in _cheapest_order(tables):
+    for axis in _cheapest_order(tables, view.shape):
         view = _resampled(generator, view, axis, tables[axis])
     masks = [taps.outside.reshape(-1, *[1] * (view.rank - axis - 1)) for axis, taps in enumerate(tables)]
     masks = [mask for mask in masks if mask.any()]
@@ -37,9 +37,9 @@ def generate_resize(generator: Generator, application: Application) -> None:
     generator.bind(result, view)
 
 
-def _cheapest_order(tables: Sequence[Taps]) -> list[int]:
+def _cheapest_order(tables: Sequence[Taps], shape: Sequence[int]) -> list[int]:
     """Axes that change: those that shrink first, so that the others have less to do, then inner ones, the slow ones."""
-    axes = [axis for axis, taps in enumerate(tables) if not taps.is_identity]
+    axes = [axis for axis, taps in enumerate(tables) if not taps.is_identity(shape[axis])]
     return sorted(axes, key=lambda axis: (len(tables[axis].indices) / (1 + tables[axis].indices.max(initial=0)), -axis))
 
 

@@ -72,9 +72,10 @@ def align_region(operation: Any, image: Array, region: Array, cells: tuple[int, 
         step = size / count
         places = low + np.arange(count)[:, None] * step + (np.arange(points) + 0.5) * step / max(points, 1)
         axes.append(_neighbours(places, extent))
-    (rows, row_weights), (columns, column_weights) = axes
+    (rows, row_weights, rows_inside), (columns, column_weights, columns_inside) = axes
     taken = image[:, rows[:, :, :, None, None, None], columns]
     weighted = taken * row_weights[:, :, :, None, None, None] * column_weights
+    weighted = np.where(rows_inside[:, :, None, None, None, None] & columns_inside[..., None], weighted, 0)
     if 0 in weighted.shape:
         return np.zeros((image.shape[0], *cells))
     if operation.mode == "max":
@@ -82,15 +83,15 @@ def align_region(operation: Any, image: Array, region: Array, cells: tuple[int, 
     return np.asarray(weighted.sum(axis=(3, 6)).mean(axis=(2, 4)))
 
 
-def _neighbours(places: Array, extent: int) -> tuple[Array, Array]:
-    """[cell, point, 2]: the elements on both sides, and their weights; weights 0 more than one element outside."""
+def _neighbours(places: Array, extent: int) -> tuple[Array, Array, Array]:
+    """[cell, point, 2]: elements on both sides and their weights; [cell, point]: at most one element outside."""
     inside = (places >= -1) & (places <= extent)
     places = np.where(inside, np.maximum(places, 0), 0)
     low = np.minimum(places.astype(np.int64), extent - 1)
     high = np.minimum(low + 1, extent - 1)
     fraction = np.where(low >= extent - 1, 0, places - low)
-    weights = np.stack([1 - fraction, fraction], axis=-1) * inside[..., None]
-    return np.stack([low, high], axis=-1), weights
+    weights = np.stack([1 - fraction, fraction], axis=-1)
+    return np.stack([low, high], axis=-1), weights, inside
 
 
 @operation

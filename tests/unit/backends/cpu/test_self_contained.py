@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
+from helpers.object_symbols import undefined_symbols
 
 from glowstone.backends.cpu.compile import emit_object
 from glowstone.backends.cpu.kernel_family import CpuPlanner
@@ -33,30 +32,11 @@ TARGETS = [
     "x86_64-unknown-linux-gnu/x86-64-v3",
     "x86_64-unknown-linux-gnu/x86-64-v2",
     "aarch64-unknown-linux-gnu/generic",
+    "riscv64-unknown-linux-gnu/generic-rv64/+a,+c,+d,+f,+m",
+    "riscv64-unknown-linux-gnu/generic-rv64/+a,+c,+d,+f,+m,+v",
 ]
-SYMBOL_TABLE = 2
-UNDEFINED = 0
 ON_BITS = ("and", "or", "xor", "not", "shift_left", "shift_right")
 BIAS = parse_expression("max(add(x0:f32, x1:f32), 0.0:f32)")
-
-
-def undefined_symbols(content: bytes) -> set[str]:
-    """Names that a 64-bit little-endian ELF object expects from others."""
-    assert content[:6] == b"\x7fELF\x02\x01"
-    (table,) = struct.unpack_from("<Q", content, 40)
-    size, count = struct.unpack_from("<HH", content, 58)
-    headers = [struct.unpack_from("<IIQQQQII", content, table + size * number) for number in range(count)]
-    names = set()
-    for _, kind, _, _, start, length, link, _ in headers:
-        if kind != SYMBOL_TABLE:
-            continue
-        strings = headers[link][4]
-        for position in range(start + 24, start + length, 24):
-            name, _, _, section = struct.unpack_from("<IBBH", content, position)
-            if section == UNDEFINED:
-                end = content.index(b"\0", strings + name)
-                names.add(content[strings + name : end].decode())
-    return names
 
 
 def view(*shape, element=ElementType.F32):
