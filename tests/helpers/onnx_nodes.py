@@ -60,10 +60,14 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
         [_result_port(name, result) for name, result in zip(outputs, results, strict=True)],
         [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)],
     )
-    opset = max(int(version), OLDEST_OPSET)
+    opset = max(int(version), OLDEST_OPSET, _OPSETS_OF_OPERANDS.get((kind, len(sample.operands)), 0))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.checker.check_model(model)
     return OnnxNodeCase(model, {name: array for name, array in arrays.items() if name not in fixed}, kind, opset)
+
+
+_OPSETS_OF_OPERANDS = {("Attention", 7): 24}
+"""Opsets that operators with this many operands need, where a later one added some."""
 
 
 def result_names(count: int) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from glowstone import ops
 from glowstone.errors import GlowstoneError
-from glowstone.graph import Builder, Graph, Node, Operator, Sample, Value, as_tuple
+from glowstone.graph import Builder, Graph, Node, Operator, Sample, Value
 from glowstone.ops.constant import constant
 from glowstone.types import ElementType, TensorType
 from helpers.operator_samples import OWN, rule_of, samples_of
@@ -26,15 +26,17 @@ LARGEST_SIZE = 3000
 """Elements of a value."""
 MOST_TRIALS = 6
 SPECIALS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 30000.0)
-FINITE = ("w", "scale", "mean", "variance")
-"""Operands that are made of finite numbers: machine code multiplies padding, which is 0, by the weights of windows, and
-takes the parameters of normalizations together in another order."""
+FINITE = {"w", "scale", "mean", "variance", "ConvTranspose x"}
+"""Operands that are made of finite numbers: machine code multiplies padding, which is 0, by the weights of windows,
+pads weights of transposed convolutions likewise, and combines the parameters of normalizations in another order."""
+POSITIONS = {"regions"}
+"""Operands of floats that say where to look: a sample's own are taken, as for integers that do."""
 INDICES = frozenset({ElementType.I64, ElementType.I32})
 
 
 @dataclass(frozen=True)
 class Use:
-    """An element type in an operand of an operator; of operators without operands, in the result."""
+    """An element type in an operand of an operator."""
 
     operator: str
     operand: str
@@ -45,7 +47,7 @@ class Use:
 
 
 def declared_uses(names: Iterable[str] = OWN) -> list[Use]:
-    """All that the operators say they take. Shapes and other values the host must know are `SHAPES` by nature."""
+    """All that the operators say they take."""
     found = []
     for name in names:
         for rule in OWN[name].operands:
@@ -139,7 +141,7 @@ class GraphWriter:
         if wanted is not None:
             places = [index for index in places if rule_of(sample.operator, index).name == wanted.operand]
         if not places:
-            if wanted is None or wanted.operand == "":
+            if wanted is None:
                 yield arrays
             return
         place = self.random.choice(places)
@@ -188,9 +190,9 @@ class GraphWriter:
         element = ElementType.from_dtype(array.dtype)
         if rule.host:
             return constant(self.builder, array)
-        if self._is_position(operator, index, element):
+        if self._is_position(operator, index):
             return self._fresh(array)
-        if rule.name in FINITE:
+        if FINITE & {rule.name, f"{operator.name} {rule.name}"}:
             return self._fresh(random_numbers_like(self.random, element, array.shape, False))
         fitting = [value for value in self.values if value.element is element]
         same = [value for value in fitting if value.shape == array.shape]
@@ -203,10 +205,11 @@ class GraphWriter:
             return self._adapted(self.random.choice(usable[-6:]), element, array.shape)
         return self._fresh(random_numbers_like(self.random, element, array.shape, self._is_special()))
 
-    def _is_position(self, operator: Operator, index: int, element: ElementType) -> bool:
+    def _is_position(self, operator: Operator, index: int) -> bool:
         """Whether the operand holds positions, counts or classes, of which not every number is allowed."""
-        declared = rule_of(operator, index).elements
-        return declared is not None and declared <= INDICES and not isinstance(operator, ops.Elementwise)
+        rule = rule_of(operator, index)
+        of_integers = rule.elements is not None and rule.elements <= INDICES
+        return rule.name in POSITIONS or (of_integers and not isinstance(operator, ops.Elementwise))
 
     def _chance(self, percent: int) -> bool:
         return self.random.randint(0, 99) < percent
@@ -256,4 +259,6 @@ def random_graph(
     writer = GraphWriter(random, names)
     for _ in range(random.randint(1, 5)):
         writer.node(random.choice(wanted) if wanted and random.randint(0, 99) < 70 else None)
+    if not writer.values:
+        writer.node(Use("Identity", "x", ElementType.F32))
     return writer.finish(), writer.feeds

@@ -7,20 +7,21 @@ decided by a rounding and says nothing. What no rounding reaches has no spread: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from glowstone.graph import Graph, Node, Value, as_tuple, evaluate_graph
 from glowstone.ops import Elementwise
-from glowstone.types import is_float_dtype
+from glowstone.types import ElementType, is_float_dtype
 from helpers.operator_samples import rule_of
 
 Array = np.ndarray
 RUNS = 6
 MARGIN = 2.0
 """Of the spread that was seen."""
+EPSILONS = {ElementType.F64: 2.0**-52, ElementType.F32: 2.0**-23, ElementType.F16: 2.0**-10, ElementType.BF16: 2.0**-7}
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Expected:
         good = self._agrees(found) | ~self.decided
         if good.all():
             return None
-        worst = tuple(np.argwhere(~good)[0])
-        share = f"{(~good).sum()} of {good.size}"
-        return f"{found[worst]} at {worst}, expected {self.array[worst]} +- {self.allowed[worst]} ({share} wrong)"
+        worst = tuple(int(index) for index in np.argwhere(~good)[0])
+        share = f"{(~good).sum()} of {good.size} wrong"
+        return f"{found[worst]} at {worst}, expected {self.array[worst]} +- {self.allowed[worst]}, {share}"
 
     def _agrees(self, found: Array) -> Array:
         if not is_float_dtype(self.array.dtype):
@@ -59,8 +60,8 @@ def expected_results(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Expe
     """
     with np.errstate(all="ignore"):
         exact = evaluate_graph(graph, feeds)
-        noisy = [_noisy(graph, feeds, run) for run in range(RUNS)]
-        return {name: _expected(np.asarray(array), [run[name] for run in noisy]) for name, array in exact.items()}
+        runs = [_evaluate_with(_Noise(number), graph, feeds) for number in range(RUNS)]
+        return {name: _expected(np.asarray(array), [run[name] for run in runs]) for name, array in exact.items()}
 
 
 def _expected(array: Array, runs: list[Array]) -> Expected:
@@ -68,74 +69,92 @@ def _expected(array: Array, runs: list[Array]) -> Expected:
         decided = np.all([run == array for run in runs], axis=0)
         return Expected(array, np.zeros(array.shape), np.asarray(decided))
     target = array.astype(np.float64)
-    wide = [run.astype(np.float64) for run in runs]
-    same_kind = [
-        np.where(np.isfinite(target), np.isfinite(run), (run == target) | (np.isnan(run) & np.isnan(target)))
-        for run in wide
-    ]
-    spread = np.max([np.where(np.isfinite(target) & kind, np.abs(run - target), 0) for run, kind in zip(wide, same_kind, strict=True)], axis=0)
-    return Expected(array, MARGIN * spread, np.asarray(np.all(same_kind, axis=0)))
+    is_number = np.isfinite(target)
+    spread, decided = np.zeros(array.shape), np.ones(array.shape, np.bool_)
+    for run in runs:
+        wide = run.astype(np.float64)
+        alike = np.where(is_number, np.isfinite(wide), (wide == target) | (np.isnan(wide) & np.isnan(target)))
+        spread = np.maximum(spread, np.where(is_number & alike, np.abs(wide - target), 0))
+        decided = decided & alike
+    return Expected(array, MARGIN * spread, decided)
 
 
-def _noisy(graph: Graph, feeds: Mapping[str, Array], run: int) -> dict[str, Array]:
-    random = np.random.default_rng(run)
+def _evaluate_with(noise: _Noise, graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
     values: dict[Value, Array] = {value: np.asarray(feeds[value.name]) for value in graph.inputs}
     for node in graph.nodes:
         operands = [None if operand is None else values[operand] for operand in node.operands]
-        try:
-            results = _moved(node, operands, run, random)
-        except Exception:
-            results = [np.asarray(array) for array in as_tuple(node.operator.reference(*operands))]
-        for value, array in zip(node.results, results, strict=True):
-            values[value] = np.asarray(array).astype(value.element.dtype)
+        for value, array in zip(node.results, noise.results(node, operands), strict=True):
+            values[value] = array.astype(value.element.dtype)
     return {name: values[value] for name, value in zip(graph.output_names, graph.outputs, strict=True)}
 
 
-def _moved(node: Node, operands: list[Array | None], run: int, random: np.random.Generator) -> list[Array]:
-    """The results of a node, each float off by a rounding."""
-    results = [np.asarray(array) for array in as_tuple(node.operator.reference(*operands))]
-    if not node.operands or all(not is_float_dtype(result.dtype) or _is_selection(result, operands) for result in results):
-        return results
-    is_elementwise = isinstance(node.operator, Elementwise)
-    if not is_elementwise and all(is_float_dtype(result.dtype) for result in results):
-        shaken = [
-            array
-            if array is None or not is_float_dtype(array.dtype) or rule_of(node.operator, index).host
-            else _shifted(array, 1.0, np.abs(array), run, random)
+class _Noise:
+    """One run: everything is moved up in the first one, down in the second, anyhow in the others."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._random = np.random.default_rng(number)
+
+    def results(self, node: Node, operands: Sequence[Array | None]) -> list[Array]:
+        """The results of a node, each float off by a rounding; those of sums also as if the operands were."""
+        results = _results(node, operands)
+        rounded = [is_float_dtype(result.dtype) and not _is_selection(result, operands) for result in results]
+        if not node.operands or not any(rounded):
+            return results
+        sizes = [np.abs(array.astype(np.float64)) for array in operands if _is_float(array)]
+        is_elementwise = isinstance(node.operator, Elementwise)
+        if not is_elementwise and all(rounded):
+            results = _results(node, self._shaken(node, operands))
+        bound = node.operator.ulp_bound(*node.operands)
+        scale = _largest_at_each_place if is_elementwise else _largest
+        return [
+            self._moved(result, bound, scale(result, sizes)) if moves else result
+            for result, moves in zip(results, rounded, strict=True)
+        ]
+
+    def _shaken(self, node: Node, operands: Sequence[Array | None]) -> list[Array | None]:
+        return [
+            self._moved(array, 1.0, np.abs(array.astype(np.float64)))
+            if _is_float(array) and not rule_of(node.operator, index).host
+            else array
             for index, array in enumerate(operands)
         ]
-        results = [np.asarray(array) for array in as_tuple(node.operator.reference(*shaken))]
-    bound = node.operator.ulp_bound(*node.operands)
-    floats = [array for array in operands if array is not None and is_float_dtype(array.dtype)]
-    moved = []
-    for result in results:
-        if not is_float_dtype(result.dtype) or _is_selection(result, operands):
-            moved.append(result)
-            continue
-        sizes = [np.abs(array.astype(np.float64)) for array in (*floats, result)]
-        if is_elementwise:
-            scale = np.max([np.where(np.isfinite(size), size, 0) * np.ones(result.shape) for size in sizes], axis=0)
-        else:
-            scale = max(size[np.isfinite(size)].max(initial=0) for size in sizes)
-        moved.append(_shifted(result, bound, scale, run, random))
-    return moved
+
+    def _moved(self, array: Array, bound: float, scale: Array | float) -> Array:
+        """The array with every number moved by `bound` units in the last place of `scale`."""
+        signs = 1 - 2 * (np.full(array.shape, self._number) if self._number < 2 else self._any_bits(array.shape))
+        step = bound * EPSILONS[ElementType.from_dtype(array.dtype)] * np.asarray(scale)
+        wide = array.astype(np.float64)
+        return np.where(np.isfinite(wide), wide + signs * step, wide).astype(array.dtype)
+
+    def _any_bits(self, shape: tuple[int, ...]) -> Array:
+        return self._random.integers(0, 2, shape)
 
 
-def _shifted(array: Array, bound: float, scale: Array | float, run: int, random: np.random.Generator) -> Array:
-    """The array with every number moved by `bound` units in the last place of `scale`, up or down."""
-    kind = np.finfo(array.dtype) if array.dtype.kind == "f" else None
-    epsilon = float(kind.eps) if kind is not None else 2.0**-7
-    signs = np.full(array.shape, 1 - 2 * run) if run < 2 else 1 - 2 * random.integers(0, 2, array.shape)
-    moved = array.astype(np.float64) + signs * (bound * epsilon * np.asarray(scale, np.float64))
-    return np.where(np.isfinite(array.astype(np.float64)), moved, array.astype(np.float64)).astype(array.dtype)
+def _results(node: Node, operands: Sequence[Array | None]) -> list[Array]:
+    return [np.asarray(array) for array in as_tuple(node.operator.reference(*operands))]
 
 
-def _is_selection(result: Array, operands: list[Array | None]) -> bool:
-    """Whether every number of the result is one of an operand: moved, not computed."""
-    given = [array.reshape(-1) for array in operands if array is not None and array.dtype == result.dtype]
-    if not given:
-        return False
+def _is_float(array: Array | None) -> bool:
+    return array is not None and is_float_dtype(array.dtype)
+
+
+def _largest(result: Array, sizes: Sequence[Array]) -> float:
+    """The largest finite number of operands and result."""
+    whole = [*sizes, np.abs(result.astype(np.float64))]
+    return float(max(size[np.isfinite(size)].max(initial=0) for size in whole))
+
+
+def _largest_at_each_place(result: Array, sizes: Sequence[Array]) -> Array:
+    """Likewise, for every element by itself."""
+    whole = [*sizes, np.abs(result.astype(np.float64))]
+    return np.max([np.broadcast_to(np.where(np.isfinite(size), size, 0), result.shape) for size in whole], axis=0)
+
+
+def _is_selection(result: Array, operands: Sequence[Array | None]) -> bool:
+    """Whether every number of the result is one of an operand, or 0: moved, not computed."""
     bits = f"u{result.dtype.itemsize}"
-    pool = np.concatenate([np.ascontiguousarray(array).view(bits) for array in given])
+    given = [array for array in operands if array is not None and array.dtype == result.dtype]
+    pool = [np.ascontiguousarray(array).reshape(-1).view(bits) for array in given]
     flat = np.ascontiguousarray(result).reshape(-1).view(bits)
-    return bool(np.isin(flat, np.append(pool, np.zeros(1, pool.dtype))).all())
+    return bool(pool) and bool(np.isin(flat, np.concatenate([*pool, np.zeros(1, bits)])).all())

@@ -74,11 +74,11 @@ def one_step(
     k: np.ndarray,
     v: np.ndarray,
     state: np.ndarray,
-    decay: np.ndarray = np.zeros((1, 1, 1, 2)),
+    decay: np.ndarray | None = None,
     rate: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """One step of one head of linear attention: the state may decay, and the value be corrected."""
-    state = state * np.exp(decay[0, 0, 0])[:, None]
+    state = state if decay is None else state * np.exp(decay[0, 0, 0])[:, None]
     value = v[0, 0, 0] if rate is None else rate.item() * (v[0, 0, 0] - k[0, 0, 0] @ state[0, 0])
     last = state + k[0, 0, 0][:, None] * value
     return (q[0, 0, 0] @ last[0, 0]).reshape(1, 1, 1, -1), last

@@ -161,4 +161,4 @@ def drop_trivial_reduction(builder: Builder, node: Node) -> Value | None:
     (x,) = node.operands
     assert x is not None
     is_single = all(x.shape[axis] == 1 for axis in node.operator.normal_axes(x.rank))
-    return x if is_single and node.operator.keep and not x.dynamic else None
+    return x if is_single and node.operator.keeps_single and node.operator.keep and not x.dynamic else None

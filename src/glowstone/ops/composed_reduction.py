@@ -65,6 +65,7 @@ class ReduceL1(ComposedReduction):
     """Sum of magnitudes over axes. ONNX ReduceL1-18."""
 
     onnx = "ReduceL1-18"
+    keeps_single = False
 
     def compose(self, builder: Builder, x: Value) -> Value:
         return self.sum(builder, builder.emit(Abs(), x))
@@ -78,6 +79,7 @@ class ReduceL2(ComposedReduction):
     """Square root of the sum of squares over axes. ONNX ReduceL2-18."""
 
     onnx = "ReduceL2-18"
+    keeps_single = False
     keeps_integers = False
 
     def compose(self, builder: Builder, x: Value) -> Value:
@@ -92,6 +94,7 @@ class ReduceSumSquare(ComposedReduction):
     """Sum of squares over axes. ONNX ReduceSumSquare-18."""
 
     onnx = "ReduceSumSquare-18"
+    keeps_single = False
 
     def compose(self, builder: Builder, x: Value) -> Value:
         return self.sum(builder, builder.emit(Mul(), x, x))
@@ -105,6 +108,7 @@ class ReduceLogSum(ComposedReduction):
     """Logarithm of the sum over axes. ONNX ReduceLogSum-18."""
 
     onnx = "ReduceLogSum-18"
+    keeps_single = False
     sampled = FLOATS
     keeps_integers = False
 

@@ -45,8 +45,11 @@ class Conv(Operator):
         return Window(kernel, self.strides, self.dilations, self.pads, self.padding)
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
-        x, w = operands[:2]
         require_one_element(*operands)
+        return (self.result_of(*operands),)
+
+    def result_of(self, x: Value, w: Value, bias: Value | None = None) -> TensorType:
+        """The type of the result, x's element type kept, whatever those of the others are."""
         if x.rank < 3 or w.rank != x.rank:
             raise ShapeError(
                 "ranks do not fit a convolution", expected="x and w of one rank, 3 or more", found=f"{x.type}, {w.type}"
@@ -57,13 +60,13 @@ class Conv(Operator):
                 expected=f"{w.shape[1]} input channels in each of {self.groups} groups",
                 found=f"{x.type}, {w.type}",
             )
-        if len(operands) > 2 and operands[2].shape != w.shape[:1]:
+        if bias is not None and bias.shape != w.shape[:1]:
             raise ShapeError(
-                "bias is one number per output channel", expected=list(w.shape[:1]), found=list(operands[2].shape)
+                "bias is one number per output channel", expected=list(w.shape[:1]), found=list(bias.shape)
             )
         window = self.window(w.shape[2:])
         window.check(x.rank - 2)
-        return (x.type.with_shape((x.shape[0], w.shape[0], *window.output_extents(x.shape[2:]))),)
+        return x.type.with_shape((x.shape[0], w.shape[0], *window.output_extents(x.shape[2:])))
 
     def known(self, *operands: Value | None) -> None:
         """No shape hangs on window arithmetic over data."""

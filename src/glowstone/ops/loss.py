@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ShapeError
+from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
@@ -82,6 +82,9 @@ class ClassLoss(Operator):
         """`reduced_loss` in NumPy, in float64."""
         ignored = np.zeros(target.shape, np.bool_) if self.ignored is None else target == self.ignored
         classes = np.where(ignored, 0, target)
+        count = x.shape[CLASS_AXIS]
+        if ((classes < -count) | (classes >= count)).any():
+            raise ExecutionError("a class is out of range", expected=f"below {count}", found=target.tolist())
         picked = np.take_along_axis(x, np.expand_dims(classes, CLASS_AXIS), CLASS_AXIS).squeeze(CLASS_AXIS)
         weights = np.ones(target.shape) if weight is None else weight.astype(np.float64)[classes]
         weights = np.where(ignored, 0.0, weights)

@@ -259,7 +259,7 @@ class ConvInteger(IntegerConvolution):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, w = operands[:2]
-        (result,) = self.conv.infer(x, w)
+        result = self.conv.result_of(x, w)
         _check_channels("the zero point of w", operands[3] if len(operands) > 3 else None, w.shape[0])
         return (result.with_element(I32),)
 
@@ -320,7 +320,7 @@ class QLinearConv(IntegerConvolution):
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, w = operands[0], operands[3]
-        (result,) = self.conv.infer(x, w, *operands[8:])
+        result = self.conv.result_of(x, w, *operands[8:])
         _check_channels("the scale of w", operands[4], w.shape[0])
         _check_channels("the zero point of w", operands[5], w.shape[0])
         return (result.with_element(operands[7].element),)

@@ -261,9 +261,10 @@ class CenterCropPad(Operator):
 
 def padded(x: Array, before: Sequence[int], after: Sequence[int], value: Any = 0) -> Array:
     """x with elements put before and after every axis, or taken away where a number is negative."""
-    kept = tuple(
-        slice(max(-first, 0), max(extent - max(-last, 0), 0))
-        for first, extent, last in zip(before, x.shape, after, strict=True)
-    )
     widths = [(max(first, 0), max(last, 0)) for first, last in zip(before, after, strict=True)]
-    return np.pad(x[kept], widths, constant_values=value)
+    grown = np.pad(x, widths, constant_values=value)
+    kept = tuple(
+        slice(max(-first, 0), extent - max(-last, 0))
+        for first, extent, last in zip(before, grown.shape, after, strict=True)
+    )
+    return grown[kept]

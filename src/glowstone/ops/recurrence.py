@@ -52,7 +52,8 @@ class Recurrence(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         products, matrix, lengths, *values = operands
         hidden = matrix.shape[-1] if matrix.rank == 2 else -1
-        if products.rank != 3 or matrix.rank != 2 or (*products.shape[2:], hidden) != (*matrix.shape[:1], matrix.shape[0] // self.gates):
+        rows = self.gates * hidden
+        if products.rank != 3 or matrix.shape != (rows, hidden) or products.shape[2] != rows:
             raise ShapeError(
                 "products and matrix do not fit the cell",
                 expected=f"[steps, batch, {self.gates} H] and [{self.gates} H, H]",

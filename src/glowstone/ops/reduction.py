@@ -32,6 +32,8 @@ class Reduction(Operator):
     mode: ClassVar[str] = ""
     sampled: ClassVar[frozenset[ElementType]] = FLOATS | INTEGERS
     """Element types of the samples."""
+    keeps_single: ClassVar[bool] = True
+    """Whether the reduction of one element is that element."""
     axes: tuple[int, ...] | None = None
     keep: bool = True
 

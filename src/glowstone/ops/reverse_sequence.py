@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ShapeError
+from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
@@ -48,8 +48,10 @@ class ReverseSequence(Operator):
 
     def reference(self, x: Array, lengths: Array) -> Array:
         result = np.moveaxis(x.copy(), self.time_axis, 0)
+        if lengths.max(initial=0) > len(result):
+            raise ExecutionError("a sequence is longer than x", expected=len(result), found=lengths.tolist())
         for sequence, length in enumerate(lengths):
-            result[:length, sequence] = result[:length, sequence][::-1]
+            result[: max(length, 0), sequence] = result[: max(length, 0), sequence][::-1]
         return np.moveaxis(result, 0, self.time_axis)
 
     def decompose(self, builder: Builder, x: Value, lengths: Value) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ShapeError
+from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import FLOATS
@@ -74,6 +74,8 @@ class RotaryEmbedding(Operator):
 
     def reference(self, x: Array, cosines: Array, sines: Array, positions: Array | None = None) -> Array:
         if positions is not None:
+            if ((positions < -len(cosines)) | (positions >= len(cosines))).any():
+                raise ExecutionError("a position is out of range", expected=len(cosines), found=positions.tolist())
             cosines, sines = cosines[positions], sines[positions]
         batch, length, features = self._sizes(x.shape)
         heads_last = x.swapaxes(1, 2) if x.ndim == HEADS_APART else x.reshape(batch, length, self.heads, features)
