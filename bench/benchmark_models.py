@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from glowstone.tools import resnet50
+from glowstone.tools import recognizer, resnet50
 from glowstone.tools.fetch import RECOGNIZER, SENTENCE_ENCODER, Asset, fetch
 from networks import bert, convnext, efficientnet, gpt2, mobilenet_v2, vgg, vit
 
@@ -29,6 +29,9 @@ VOICE_ACTIVITY = Asset(
     wheel_sha256="7b7f5436cfcb02fae583a05b512ea96467fd449fe54cb49a5e4f06c51a1e43b8",
     member="silero_vad/data/silero_vad_op18_ifless.onnx",
 )
+
+PAGE = 640  # pixels
+LINES = 12
 
 POOL = 16
 """Different inputs that calls take in turn."""
@@ -99,6 +102,18 @@ def _image(name: str, *shape: int) -> Draw:
     return draw
 
 
+def _page(generator: np.random.Generator) -> Arrays:
+    """Lines of text at random places of a white page, with noise: a detector is unsteady on what is no page."""
+    page = np.full((PAGE, PAGE, 3), 255, np.uint8)
+    for number in range(LINES):
+        line = recognizer.render_line(recognizer.SAMPLE_LINES[number % len(recognizer.SAMPLE_LINES)])
+        rows, columns, _ = line.shape
+        top, left = (int(generator.integers(0, PAGE - extent)) for extent in (rows, columns))
+        page[top : top + rows, left : left + columns] = line
+    noisy = page.astype(np.float32) / 127.5 - 1 + np.float32(0.05) * generator.standard_normal(page.shape, np.float32)
+    return {"x": np.ascontiguousarray(noisy.transpose(2, 0, 1)[None])}
+
+
 def _tokens(vocabulary: int, *names: str) -> Draw:
     """Token numbers under the first name, ones under `attention_mask`, zeros under `token_type_ids`."""
 
@@ -152,7 +167,7 @@ MODELS: Mapping[str, BenchmarkModel] = {
         ),
         BenchmarkModel("minilm", _fetched(SENTENCE_ENCODER), _tokens(20000, "input_ids", "attention_mask"), {}),
         BenchmarkModel("gpt2_step", _built(gpt2.build), _decoder_step, {}),
-        BenchmarkModel("detector", _fetched(DETECTOR), _image("x", 1, 3, 640, 640), {}),
+        BenchmarkModel("detector", _fetched(DETECTOR), _page, {}),
         BenchmarkModel("recognizer", _fetched(RECOGNIZER), _image("x", 1, 3, 48, 320), {}),
         BenchmarkModel("magika", _fetched(FILE_TYPES), _file_bytes, {}),
         BenchmarkModel("silero", _fetched(VOICE_ACTIVITY), _voice, {"sr": np.array(16000, np.int64)}),

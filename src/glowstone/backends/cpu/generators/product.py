@@ -103,8 +103,8 @@ class ProductEmitter:
     ) -> None:
         """All tiles of `rows` rows in one panel of columns.
 
-        The first tiles ask for `next_panel`, packed weights that come from far, line by line as they compute, if there
-        are enough of them: a single tile reads faster than it could ask.
+        The first tiles ask for `next_panel`, packed weights that come from far, line by line as they compute. A single
+        tile does not: it reads faster than it could ask.
         """
         emitter, tile = self._emitter, self._tile
         mask = emitter.first_lanes(results.columns, tile.panel)
@@ -114,7 +114,7 @@ class ProductEmitter:
         for size in tile.tail_rows:
             pieces = emitter.add(pieces, emitter.rem(emitter.div(rest, size), 2))
         asking = self._asking_tiles if next_panel is not None else 0
-        asked = emitter.select(emitter.compare(pieces, ">=", asking), emitter.i64(asking), emitter.i64(0))
+        asked = emitter.select(emitter.compare(pieces, ">", 1), emitter.i64(asking), emitter.i64(0))
         part = emitter.mul(emitter.div(depth, STEPS_PER_PASS), LINE_FLOATS)
         with emitter.for_range(0, pieces, carried=[emitter.i64(0)]) as loop:
             first = loop.values[0]
@@ -163,7 +163,7 @@ class ProductEmitter:
     ) -> None:
         """Sums of so many rows: a whole tile of a whole panel finished where the epilogue is short, else kept."""
         if rows < self._tile.rows:
-            self._keep(self._emit_sums(left, panel, depth, rows, None))
+            self._keep(self._emit_sums(left, panel, depth, rows, ahead))
             return
         self._prefetch(results, first, rows)
         sums = self._emit_sums(left, panel, depth, rows, ahead)

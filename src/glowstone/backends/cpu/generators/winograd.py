@@ -173,7 +173,8 @@ class WinogradGenerator:
                 )
                 results = Results([place], [channels], emitter.i64(panel))
                 left = LeftRows(rows, self._depth, 1)
-                product.emit_rows(left, Panel(weights, panel), self._depth, results, unit.count)
+                following = emitter.offset(weights, emitter.mul(self._depth, panel))
+                product.emit_rows(left, Panel(weights, panel), self._depth, results, unit.count, following)
 
     # Sums
 
