@@ -53,9 +53,7 @@ CASES = {
         np.int64([[[[2**62 + 1, 3]]]]),
     ),
     "infinity turned": (
-        Sample(
-            ops.RotaryEmbedding(), (np.float32([[[[INFINITY, 1]]]]), np.float32([[[0.5]]]), np.float32([[[0.5]]]))
-        ),
+        Sample(ops.RotaryEmbedding(), (np.float32([[[[INFINITY, 1]]]]), np.float32([[[0.5]]]), np.float32([[[0.5]]]))),
         np.float32([[[[INFINITY, INFINITY]]]]),
     ),
     "points outside of an image of no numbers": (

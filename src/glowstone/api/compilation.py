@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from glowstone.api.saved_model import SavedModel, save
 from glowstone.api.source import Source
 from glowstone.api.value_model import Specialize, ValueModel
 from glowstone.backends.cpu.target import Target
-from glowstone.errors import InputError, UnknownValueError, UnsupportedError
+from glowstone.backends.cpu.tuning import Tuning, read_tuning
+from glowstone.errors import InputError, UnknownValueError
 from glowstone.options import NUMERICS, Options
 from glowstone.runtime.cache import Cache
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
@@ -60,7 +62,7 @@ def compile(
         target: "host", or "triple/cpu/features" of this machine's kind.
         threads: how many threads a run uses; by default the physical cores that this process may use.
         numerics: "relaxed", or "strict": every output is a sum of exactly the products of the specification.
-        tuning: None; choices are made by the rules alone, and a tuning file is refused.
+        tuning: a file that `glowstone tune` wrote on this machine; by default choices are made by the rules alone.
         cache: use the cache on disk.
         memory_limit: most bytes of planned memory; by default half of what the control group or the machine has.
         options: see `glowstone.Options`.
@@ -89,7 +91,7 @@ class Request:
     target: str = "host"
     threads: int | None = None
     numerics: str = "relaxed"
-    tuning: str | os.PathLike[str] | None = None
+    tuning: str | os.PathLike[str] | Tuning | None = None
     cache: bool = True
     memory_limit: int | None = None
     options: Mapping[str, object] | None = None
@@ -100,14 +102,14 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     options = Options.resolve(request.options)
     if request.numerics not in NUMERICS:
         raise InputError("unknown numerics", expected=" or ".join(NUMERICS), found=request.numerics)
-    if request.tuning is not None:
-        raise UnsupportedError("tuning files are not supported", expected="tuning=None", found=str(request.tuning))
     store = open_cache(options) if request.cache else None
     target = _target(request.backend, request.target, store)
     threads = _threads(request.threads)
     limit = request.memory_limit or options.memory_limit or machine_memory() // 2
     source = Source(request.model, request.shapes, request.constants)
-    job = _Job(source, target, request.numerics, options, limit, KernelLibrary(target, kernel_store(store, target)))
+    tuning = _tuning(request.tuning, target)
+    library = KernelLibrary(target, kernel_store(store, target))
+    job = _Job(source, target, request.numerics, options, limit, library, tuning)
     model: Model
     try:
         model = Model(job.engine(store, progress), target, run_loop(store, target), threads)
@@ -116,7 +118,7 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
         if signature is None:
             raise
         model = ValueModel(signature, error.inputs, threads, _specializer(request, progress))
-    model.recipe = lambda: (compile_request, (replace(request, model=source.portable()),))
+    model.recipe = lambda: (compile_request, (replace(request, model=source.portable(), tuning=tuning),))
     return model
 
 
@@ -141,13 +143,20 @@ class _Job:
     options: Options
     memory_limit: int
     library: KernelLibrary
+    tuning: Tuning
 
     def engine(self, store: Cache | None, progress: Progress | None) -> Engine:
         """From the cache, or compiled and put there. A dump of the stages needs them to happen."""
         if store is None or self.options.dump is not None:
             return self._compiled(progress)
         entry = self.source.key(
-            store, self.target.text, self.numerics, self.memory_limit, self.options.skip_passes, compiler_version()
+            store,
+            self.target.text,
+            self.numerics,
+            self.memory_limit,
+            self.options.skip_passes,
+            self.tuning.digest,
+            compiler_version(),
         )
         engine = self._loaded(store, entry)
         if engine is None:
@@ -183,7 +192,7 @@ class _Job:
     def _settings(self) -> Settings:
         from glowstone.api import compiling  # the door to the compiler
 
-        return compiling.make_settings(self.target, self.numerics, self.options, self.memory_limit)
+        return compiling.make_settings(self.target, self.numerics, self.options, self.memory_limit, self.tuning)
 
 
 def _target(backend: str, text: str, store: Cache | None) -> Target:
@@ -195,6 +204,12 @@ def _target(backend: str, text: str, store: Cache | None) -> Target:
         return Target.parse(text)
     except ValueError as error:
         raise InputError("target cannot be read", expected="host, or triple/cpu/features", found=text) from error
+
+
+def _tuning(given: str | os.PathLike[str] | Tuning | None, target: Target) -> Tuning:
+    if given is None:
+        return Tuning()
+    return given if isinstance(given, Tuning) else read_tuning(Path(given), target.text)
 
 
 def _threads(threads: int | None) -> int:

@@ -17,6 +17,7 @@ from glowstone.api.source import Source
 from glowstone.backends.cpu.backend import CpuBackend
 from glowstone.backends.cpu.compile_pool import CompilePool
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.tuning import Tuning
 from glowstone.compiler import Settings
 from glowstone.graph import Graph
 from glowstone.options import Options
@@ -31,9 +32,12 @@ MOST_PROCESSES = 4
 """Each takes some 100 MB for as long as the compilation lasts."""
 
 
-def make_settings(target: Target, numerics: str, options: Options, memory_limit: int) -> Settings:
+def make_settings(
+    target: Target, numerics: str, options: Options, memory_limit: int, tuning: Tuning | None = None
+) -> Settings:
     """How a model is compiled."""
-    return Settings(CpuBackend(target, numerics == "strict"), numerics, options, memory_limit)
+    backend = CpuBackend(target, numerics == "strict", tuning or Tuning())
+    return Settings(backend, numerics, options, memory_limit)
 
 
 def compile_engine(source: Source, settings: Settings, library: KernelLibrary, progress: Progress | None) -> Engine:

@@ -24,7 +24,7 @@ FAILED: Final = 1
 WRONG_USAGE: Final = 2
 INTERRUPTED: Final = 130
 
-COMMANDS: Final = ("demo", "run", "bench", "classify", "inspect", "export", "opt", "compare", "cache")
+COMMANDS: Final = ("demo", "run", "bench", "classify", "inspect", "export", "opt", "compare", "tune", "cache")
 """Each is a function of its own name in a module of its own name."""
 
 

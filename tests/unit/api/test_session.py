@@ -12,7 +12,7 @@ from helpers.models import save_small_convolution
 from onnx import TensorProto, helper
 
 import glowstone
-from glowstone.errors import GlowstoneError, InputError, LimitError, ShapeError, UnsupportedError
+from glowstone.errors import GlowstoneError, InputError, LimitError, ShapeError
 
 X = np.random.default_rng(3).standard_normal((4, 8)).astype(np.float32)
 
@@ -119,8 +119,3 @@ def test_planned_memory_above_the_limit_is_refused(tmp_path):
         with pytest.raises(LimitError):
             glowstone.compile(path, memory_limit=planned - 1, cache=cache)
     assert glowstone.compile(path, memory_limit=2 * planned)
-
-
-def test_a_tuning_file_is_refused(data):
-    with pytest.raises(UnsupportedError, match="tuning"):
-        glowstone.compile(data, tuning="tuning.json")

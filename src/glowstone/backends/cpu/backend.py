@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glowstone.backends.backend import KernelPlanner
 from glowstone.backends.cpu.irgen_rules import CPU_RULES
 from glowstone.backends.cpu.kernel_family import CpuPlanner, KernelKey
 from glowstone.backends.cpu.passes.pipeline import backend_passes
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.tuning import Tuning
 from glowstone.graph import Graph
 from glowstone.irgen import RuleTable
 
@@ -21,11 +22,12 @@ class CpuBackend:
     target: Target
     exact: bool = False
     """Strict numerics: no algorithm that sums other products than the specification's."""
+    tuning: Tuning = field(default_factory=Tuning)
     name: str = "cpu"
 
     @property
     def identity(self) -> str:
-        return f"{self.name}/{self.target.text}/{self.exact}"
+        return f"{self.name}/{self.target.text}/{self.exact}/{self.tuning.digest}"
 
     @property
     def rules(self) -> RuleTable:
@@ -42,4 +44,4 @@ class CpuBackend:
         return {".ll": llvm_ir(key, self.target), ".s": assembly(key, self.target)}
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
-        return backend_passes(self.target, self.exact)
+        return backend_passes(self.target, self.exact, self.tuning)

@@ -7,7 +7,7 @@ the plain layout. Weights are packed here. Depends on the target and on static c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glowstone.backends.cpu.convolution_choice import prefers_winograd
 from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked, WinogradConv
@@ -15,6 +15,7 @@ from glowstone.backends.cpu.ops.convolution import PackedConvolution
 from glowstone.backends.cpu.product_tile import panel_width
 from glowstone.backends.cpu.register_tile import blocks_per_panel, grouped_blocks_per_panel
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.tuning import DIRECT, WINOGRAD, ConvolutionCase, ConvolutionChoice, Tuning
 from glowstone.backends.cpu.winograd_transforms import KERNEL
 from glowstone.graph import Builder, Graph, Node, Operator, Tensor, Value
 from glowstone.ops import Concat, Constant, Conv, Elementwise, Fused, Pooling, Reduction
@@ -32,6 +33,7 @@ class AssignLayouts:
 
     target: Target
     exact: bool = False
+    tuning: Tuning = field(default_factory=Tuning)
 
     @property
     def __name__(self) -> str:
@@ -39,17 +41,16 @@ class AssignLayouts:
 
     def __call__(self, graph: Graph) -> bool:
         """Rewrite nodes to blocked forms, with conversions where layouts meet; returns whether anything changed."""
-        return _Assignment(graph, self.target, self.exact).run()
+        return _Assignment(graph, self).run()
 
 
 class _Assignment:
     """One run of the pass: which values have a blocked form."""
 
-    def __init__(self, graph: Graph, target: Target, exact: bool) -> None:
+    def __init__(self, graph: Graph, settings: AssignLayouts) -> None:
         self._graph = graph
-        self._target = target
-        self._exact = exact
-        self._block = target.channel_block
+        self._settings = settings
+        self._block = settings.target.channel_block
         self._blocked: dict[Value, Value] = {}
         self._plain: dict[Value, Value] = {}
 
@@ -166,7 +167,7 @@ class _Assignment:
             or (isinstance(node.operator, Conv) and len(node.operands) > 2)
         ):
             return None
-        form = self._winograd_form(node, operator, weights.shape) or packed_form(operator, weights.shape, self._target)
+        form = self._form(node, operator, weights.shape)
         if form is None:
             return None
         extras = self._extras(node, 2)
@@ -180,42 +181,82 @@ class _Assignment:
             whole = Fused(form, 2, node.operator.epilogue)
         return builder.emit(whole, source, packed, *extras)
 
-    def _winograd_form(self, node: Node, conv: Conv, weights: tuple[int, ...]) -> WinogradConv | None:
-        """The form with transformed weights, where the rule prefers it."""
-        outputs, inputs, *kernel = weights
-        plain = (tuple(kernel), conv.strides, conv.dilations, conv.groups) == ((KERNEL, KERNEL), (1, 1), (1, 1), 1)
-        if self._exact or not plain or inputs <= STEM_CHANNELS:
-            return None
-        images, _, height, width = node.result.shape
-        if not prefers_winograd(inputs, outputs, images, height, width, self._target):
-            return None
-        return WinogradConv(
-            pads=(conv.pads[0], conv.pads[1], conv.pads[2], conv.pads[3]),
-            padding=conv.padding,
-            channels=outputs,
-            block=self._block,
-            inputs=inputs,
-            panel=panel_width(self._target),
-        )
+    def _form(self, node: Node, conv: Conv, weights: tuple[int, ...]) -> PackedConvolution | None:
+        """The packed operator: as the tuning file says, else by the rules."""
+        settings = self._settings
+        choice = settings.tuning.convolution(convolution_case(conv, weights, node.result.shape))
+        if self._takes_winograd(conv, weights, node.result.shape, choice):
+            return WinogradConv(
+                pads=(conv.pads[0], conv.pads[1], conv.pads[2], conv.pads[3]),
+                padding=conv.padding,
+                channels=weights[0],
+                block=self._block,
+                inputs=weights[1],
+                panel=panel_width(settings.target),
+            )
+        blocks = choice.blocks if choice is not None and choice.algorithm == DIRECT else None
+        return packed_form(conv, weights, settings.target, blocks)
+
+    def _takes_winograd(
+        self, conv: Conv, weights: tuple[int, ...], result: tuple[int, ...], choice: ConvolutionChoice | None
+    ) -> bool:
+        if self._settings.exact or not allows_winograd(conv, weights):
+            return False
+        if choice is not None:
+            return choice.algorithm == WINOGRAD
+        images, _, height, width = result
+        return prefers_winograd(weights[1], weights[0], images, height, width, self._settings.target)
 
     def _plain_source(self, value: Value) -> Value:
         return self._plain_form(value) if value in self._blocked else value
 
 
-def packed_form(conv: Conv, weights: tuple[int, ...], target: Target) -> PackedConvolution | None:
-    """The packed operator for weights [O, I / groups, KH, KW]; None where the plain convolution must do."""
+def allows_winograd(conv: Conv, weights: tuple[int, ...]) -> bool:
+    """Whether the convolution, with weights [O, I / groups, KH, KW], is one that Winograd's algorithm computes."""
+    _, inputs, *kernel = weights
+    plain = (tuple(kernel), conv.strides, conv.dilations, conv.groups) == ((KERNEL, KERNEL), (1, 1), (1, 1), 1)
+    return plain and inputs > STEM_CHANNELS
+
+
+def convolution_case(conv: Conv, weights: tuple[int, ...], result: tuple[int, ...]) -> ConvolutionCase:
+    """What choices depend on, from weights [O, I / groups, KH, KW] and the shape [N, O, OH, OW] of the result."""
+    outputs, inputs, *kernel = weights
+    images, _, height, width = result
+    return ConvolutionCase(
+        inputs * conv.groups,
+        outputs,
+        conv.groups,
+        (kernel[0], kernel[1]),
+        (conv.strides[0], conv.strides[1]),
+        (conv.dilations[0], conv.dilations[1]),
+        images,
+        height,
+        width,
+    )
+
+
+def packed_form(
+    conv: Conv, weights: tuple[int, ...], target: Target, blocks: int | None = None
+) -> PackedConvolution | None:
+    """The packed operator for weights [O, I / groups, KH, KW]; None where the plain convolution must do.
+
+    `blocks` are the channel blocks of a register tile, chosen by rule where that is None or does not divide a group.
+    """
     outputs, inputs, height, width = weights
     block = target.channel_block
     common = ((height, width), conv.strides, conv.dilations, conv.pads, conv.padding, outputs, block)
     out_blocks = -(-outputs // block)
     if conv.groups == 1:
+        tile = blocks or blocks_per_panel(target, out_blocks)
         if inputs <= STEM_CHANNELS:
-            return StemConv(*common, inputs, blocks_per_panel(target, out_blocks))  # type: ignore[arg-type]
-        return BlockedConv(*common, inputs, 1, blocks_per_panel(target, out_blocks))  # type: ignore[arg-type]
+            return StemConv(*common, inputs, tile)  # type: ignore[arg-type]
+        return BlockedConv(*common, inputs, 1, tile)  # type: ignore[arg-type]
     if inputs == 1 and outputs == conv.groups:
         return DepthwiseConv(*common)  # type: ignore[arg-type]
     per_group = outputs // conv.groups
     if inputs % block or per_group % block:
         return None
     tile = grouped_blocks_per_panel(target, per_group // block)
+    if blocks is not None and per_group // block % blocks == 0:
+        tile = blocks
     return BlockedConv(*common, inputs * conv.groups, conv.groups, tile)  # type: ignore[arg-type]

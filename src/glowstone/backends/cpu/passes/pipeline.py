@@ -9,14 +9,17 @@ from glowstone.backends.cpu.passes.fuse_elementwise import fuse_elementwise
 from glowstone.backends.cpu.passes.fuse_epilogues import fuse_epilogues
 from glowstone.backends.cpu.passes.pack_weights import PackWeights
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.tuning import Tuning
 from glowstone.graph import Graph
 
 
-def backend_passes(target: Target, exact: bool) -> tuple[Callable[[Graph], bool], ...]:
+def backend_passes(target: Target, exact: bool, tuning: Tuning) -> tuple[Callable[[Graph], bool], ...]:
     """The passes for a target; `exact` for strict numerics."""
     return (
         fuse_elementwise,  # first: a diamond such as x * sigmoid(x) must be one node to become one epilogue
         fuse_epilogues,  # while anchors are still plain operators
-        AssignLayouts(target, exact),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
-        PackWeights(target),  # last: packed weights say nothing to the passes above
+        AssignLayouts(
+            target, exact, tuning
+        ),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
+        PackWeights(target, tuning),  # last: packed weights say nothing to the passes above
     )
