@@ -180,6 +180,17 @@ def suppress(by_center: bool, room: int | None) -> Callable[..., tuple[np.ndarra
     return select
 
 
+def low_bit_product(a: np.ndarray, weights: np.ndarray, scales: np.ndarray, zeros: np.ndarray, bits: int, block: int):
+    """One number of a byte after the other."""
+    result = np.zeros((len(a), len(weights)))
+    for column, place in np.ndindex(len(weights), a.shape[1]):
+        group, index = divmod(place, block)
+        byte, part = divmod(index, 8 // bits)
+        number = int(weights[column, group, byte]) // 2 ** (bits * part) % 2**bits
+        result[:, column] += a[:, place] * (number - zeros[column, group]) * scales[column, group]
+    return result
+
+
 WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]], ...]] = {
     "Map": tuple(
         (lambda x, y: (x + y) > 0) if element == "bool" else lambda x, y: np.maximum(x + 2 * y, x)
@@ -216,6 +227,11 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     "Unique": tuple(unique(sample.operator.axis, sample.operator.ordered) for sample in OPERATORS["Unique"].samples()),
     "NonMaxSuppression": tuple(
         suppress(sample.operator.by_center, sample.operator.room) for sample in OPERATORS["NonMaxSuppression"].samples()
+
+
+    "LowBitMatMul": tuple(
+        functools.partial(low_bit_product, bits=bits, block=block)
+        for bits, block in ((4, 32), (4, 16), (2, 16), (8, 32), (4, 64), (2, 64), (8, 16))
     ),
     "SumPool": (lambda x: same_windows(x).sum(axis=(-2, -1)),),
 }

@@ -119,6 +119,7 @@ from glowstone.ops.loss import (
     NegativeLogLikelihoodLoss,
     SoftmaxCrossEntropyLoss,
 )
+from glowstone.ops.low_bit_matmul import LowBitMatMul
 from glowstone.ops.mathematics import (
     Acos,
     Acosh,
@@ -294,6 +295,7 @@ __all__ = [
     "Log",
     "LogSoftmax",
     "Lookup",
+    "LowBitMatMul",
     "LpNormalization",
     "LpPool",
     "Map",

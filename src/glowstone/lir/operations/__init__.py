@@ -12,6 +12,7 @@ from glowstone.lir.operations.indexed_pooling import PoolWithIndices
 from glowstone.lir.operations.indexing import Gather
 from glowstone.lir.operations.linear_recurrence import LinearRecurrence
 from glowstone.lir.operations.lookup import Lookup
+from glowstone.lir.operations.low_bit_matmul import LowBitMatMul
 from glowstone.lir.operations.matmul import MatMul
 from glowstone.lir.operations.pooling import Pool
 from glowstone.lir.operations.recurrence import (
@@ -40,6 +41,7 @@ __all__ = [
     "LayerNorm",
     "LinearRecurrence",
     "Lookup",
+    "LowBitMatMul",
     "MatMul",
     "PairwiseCoupling",
     "Pool",
