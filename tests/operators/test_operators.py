@@ -227,8 +227,7 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
     "Unique": tuple(unique(sample.operator.axis, sample.operator.ordered) for sample in OPERATORS["Unique"].samples()),
     "NonMaxSuppression": tuple(
         suppress(sample.operator.by_center, sample.operator.room) for sample in OPERATORS["NonMaxSuppression"].samples()
-
-
+    ),
     "LowBitMatMul": tuple(
         functools.partial(low_bit_product, bits=bits, block=block)
         for bits, block in ((4, 32), (4, 16), (2, 16), (8, 32), (4, 64), (2, 64), (8, 16))

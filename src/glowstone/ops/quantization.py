@@ -38,14 +38,15 @@ class LinearQuantization(Operator):
 
     def check_parameters(self, x: Value, scale: Value, zero_point: Value | None) -> None:
         """Raise ShapeError unless scale and zero point fit x."""
+        sizes = {parameter.type.size for parameter in (scale, zero_point) if parameter is not None}
+        if sizes == {1} and not self.block:
+            return  # one number for all, whatever its rank: quantizers write scale [1] beside zero point []
         if zero_point is not None and zero_point.shape != scale.shape:
             raise ShapeError(
                 "the zero point has another shape than the scale",
                 expected=list(scale.shape),
                 found=list(zero_point.shape),
             )
-        if scale.type.size == 1 and not self.block:
-            return  # one number for all, whatever its rank
         expected = self._expected_shape(x.shape, scale.rank)
         if scale.shape != expected:
             raise ShapeError("the scale does not fit x", expected=list(expected), found=list(scale.shape))
