@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import onnxruntime
 import pytest
+from helpers.peer import Peer
 
 import glowstone
 from glowstone.tools import recognizer, resnet50
 from glowstone.tools.fetch import RECOGNIZER, SENTENCE_ENCODER, fetch
-
-
-class Peer:
-    """A session of ONNX Runtime that gives its outputs by name."""
-
-    def __init__(self, path: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        names = [output.name for output in self._session.get_outputs()]
-        return dict(zip(names, self._session.run(names, dict(inputs)), strict=True))
 
 
 @pytest.fixture(scope="session")

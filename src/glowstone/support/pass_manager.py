@@ -33,6 +33,13 @@ class FixedPoint(Generic[IR]):
 Step = Pass[IR] | FixedPoint[IR]
 
 
+def step_names(step: Step[IR]) -> tuple[str, ...]:
+    """The names by which a step, or a part of it, is left out."""
+    if isinstance(step, FixedPoint):
+        return (step.name, *(member.__name__ for member in step.passes))
+    return (step.__name__,)
+
+
 class PassManager(Generic[IR]):
     """Runs passes with what surrounds them: checks, dumps, times, and errors that name the pass.
 

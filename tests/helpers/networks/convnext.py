@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
-from helpers.networks.writer import OPSET, NetworkWriter
+
+from helpers.networks.writer import NetworkWriter
 
 KERNEL, PATCH, EXPANSION = 7, 4, 4
 CLASSES = 100

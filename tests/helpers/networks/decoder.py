@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from helpers.networks.writer import OPSET, NetworkWriter
 from onnx import TensorProto
+
+from helpers.networks.writer import OPSET, NetworkWriter
 
 POSITIONS = 256
 EXPANSION = 4
@@ -61,7 +62,8 @@ def _attention(
     query, value = (write.node("Transpose", part, perm=[0, 2, 1, 3]) for part in (query, value))
     scores = write.node("MatMul", query, write.node("Transpose", key, perm=[0, 2, 3, 1]))
     scores = write.node("Div", scores, write.constant(size**0.5))
-    weights = write.node("Softmax", write.node("Where", mask, scores, write.constant(np.finfo(np.float32).min)), axis=-1)
+    scores = write.node("Where", mask, scores, write.constant(np.finfo(np.float32).min))
+    weights = write.node("Softmax", scores, axis=-1)
     mixed = write.node("Transpose", write.node("MatMul", weights, value), perm=[0, 2, 1, 3])
     return _conv1d(write, write.reshape(mixed, *leading, width), width, width, leading)
 

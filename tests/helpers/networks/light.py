@@ -135,7 +135,11 @@ def _scale_logits(model: onnx.ModelProto) -> None:
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
     probe.graph.output.append(helper.make_tensor_value_info(softmax.input[0], TensorProto.FLOAT, None))
-    session = onnxruntime.InferenceSession(probe.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.disable_prepacking", "1")
+    content = probe.SerializeToString()
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     (logits,) = session.run([softmax.input[0]], {model.graph.input[0].name: sample_image(0)})
     scale = np.float32(_LOGIT_DEVIATION / logits.std())
     sources = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type == "Reshape"}

@@ -1,8 +1,9 @@
-"""U-Net (Ronneberger et al. 2015) with batch normalization: down by pooling, up by transposed convolution, with skips."""
+"""U-Net (Ronneberger et al. 2015): down by pooling, up by transposed convolution, with skips."""
 
 from __future__ import annotations
 
 import onnx
+
 from helpers.networks.writer import OPSET, NetworkWriter
 
 CLASSES = 3

@@ -160,8 +160,8 @@ class NetworkWriter:
         graph = helper.make_graph(
             self._nodes,
             self._name,
-            [helper.make_tensor_value_info(name, element, list(shape)) for name, (element, shape) in inputs.items()],
-            [helper.make_tensor_value_info(name, element, list(shape)) for name, (_, element, shape) in outputs.items()],
+            [helper.make_tensor_value_info(name, *port) for name, port in inputs.items()],
+            [helper.make_tensor_value_info(name, element, shape) for name, (_, element, shape) in outputs.items()],
             self._initializers,
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnx
+
 from helpers.networks.writer import OPSET, NetworkWriter
 
 CLASSES = 10
