@@ -26,7 +26,7 @@ from glowstone.lir_passes.pipeline import LIR_PASSES
 from glowstone.lowering import check_legal, decompose
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
 from glowstone.options import Options
-from glowstone.support.pass_manager import Dump, PassManager, Step, step_names
+from glowstone.support.pass_manager import Dump, PassManager, step_names
 from glowstone.support.stage_dump import StageDump
 from glowstone.table import KernelCall, Words
 from glowstone.types import Shape
@@ -159,8 +159,9 @@ def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings:
 
 def optional_passes(backend: Backend) -> tuple[str, ...]:
     """Every name that the option `skip_passes` knows, in the order of the pipelines: passes, and groups that repeat."""
-    steps: list[Step[Graph] | Step[Program]] = [*CANONICAL, *LOWERED, *backend.graph_passes(), *LIR_PASSES]
-    return tuple(dict.fromkeys(name for step in steps for name in step_names(step)))
+    names = [one.__name__ for one in (*CANONICAL, *LOWERED, *backend.graph_passes())]
+    names += [name for step in LIR_PASSES for name in step_names(step)]
+    return tuple(dict.fromkeys(names))
 
 
 def lower(graph: Graph) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from glowstone.graph import Builder, Graph, Node, Value, apply_patterns, rewrite
 from glowstone.graph_passes.matching import (
+    adds_no_axes,
     is_close,
     is_made_by,
     monomial,
@@ -40,6 +41,7 @@ from glowstone.ops import (
     Reciprocal,
     Sigmoid,
     Softplus,
+    Sub,
     Swish,
     Tanh,
 )
@@ -185,7 +187,7 @@ def _gates(gate: Value) -> Iterator[tuple[Value, float, Activation]]:
         x_of_softplus = operand(inner)
         assert x_of_softplus is not None
         yield x_of_softplus, 1.0, Mish()
-    elif is_made_by(gate, Add):
+    elif is_made_by(gate, Add, Sub):
         yield from _gelu_gates(gate)
 
 
@@ -197,18 +199,35 @@ def _hard_gates(gate: Value) -> Iterator[tuple[Value, float, Activation]]:
 
 
 def _gelu_gates(gate: Value) -> Iterator[tuple[Value, float, Activation]]:
-    """1 + erf(x / sqrt(2)), and 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)); the factor is then 1 / 2."""
-    for curve, one in with_number(gate, Add):
+    """1 + erf(x / sqrt(2)), and 1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)), or multiples; of one the factor is 1 / 2.
+
+    Erf is odd, so 1 - erf(-x / sqrt(2)) is the first as well.
+    """
+    for curve, slope, offset in _lines(gate):
         inner = operand(curve)
-        if one != 1.0 or inner is None:
+        if inner is None or offset <= 0 or not is_close(abs(slope), offset):
             continue
         if is_made_by(curve, Erf):
             x, factor = _scaled(inner)
-            if is_close(factor, math.sqrt(0.5)):
-                yield x, 0.5, Gelu()
-        elif is_made_by(curve, Tanh):
+            if is_close(math.copysign(factor, factor * slope), math.sqrt(0.5)):
+                yield x, 0.5 / offset, Gelu()
+        elif is_made_by(curve, Tanh) and slope > 0:
             for x in _of_cubic(inner):
-                yield x, 0.5, Gelu(approximate=True)
+                yield x, 0.5 / offset, Gelu(approximate=True)
+
+
+def _lines(value: Value) -> Iterator[tuple[Value, float, float]]:
+    """(x, slope, offset) where the value is x * slope + offset, or offset - x * (-slope)."""
+    for scaled, offset in with_number(value, Add):
+        x, slope = _scaled(scaled)
+        yield x, slope, offset
+    first, second = operand(value, 0), operand(value, 1)
+    found = number(first)
+    if not is_made_by(value, Sub) or first is None or second is None or found is None:
+        return
+    if adds_no_axes(first, second):
+        x, slope = _scaled(second)
+        yield x, -slope, found
 
 
 def _of_cubic(value: Value) -> Iterator[Value]:

@@ -19,7 +19,9 @@ from glowstone.ops.constant import constant, constant_array
 
 def recover_layer_normalization(graph: Graph) -> bool:
     """Apply all patterns of this file."""
-    return apply_patterns(graph, (recover_quotient, recover_product, recover_sum, merge_scale, merge_offset))
+    return apply_patterns(
+        graph, (recover_quotient, recover_product, recover_scaled_product, recover_sum, merge_scale, merge_offset)
+    )
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,19 @@ def recover_product(builder: Builder, node: Node) -> Value | None:
         made = _normalized(builder, node, centred, variance) if variance is not None else None
         if made is not None:
             return made
+    return None
+
+
+@rewrite(Mul)
+def recover_scaled_product(builder: Builder, node: Node) -> Value | None:
+    """(x - mean) * (scale / deviation)."""
+    for centred, factor in both_orders(node):
+        if factor.node is None or not is_made_by(factor, Mul):
+            continue
+        for inverse, scale in both_orders(factor.node):
+            known = _normalization(node, centred, inverse_root_of(inverse))
+            if known is not None and _is_parameter(scale, known[0], known[0].rank + known[1].axis):
+                return builder.emit(known[1], known[0], scale)
     return None
 
 
@@ -105,6 +120,17 @@ def _squared(value: Value | None) -> Value | None:
 
 def _normalized(builder: Builder, node: Node, centred: Value, root: Value | None) -> Value | None:
     """The normalization without scale where `root` is the variance of `centred` and an epsilon."""
+    known = _normalization(node, centred, root)
+    if known is None:
+        return None
+    x, normalization = known
+    # other extents of these axes are refused by `infer`, which then makes a second template
+    ones = constant(builder, np.ones(x.shape[x.rank + normalization.axis :], x.element.dtype))
+    return builder.emit(normalization, x, ones)
+
+
+def _normalization(node: Node, centred: Value, root: Value | None) -> tuple[Value, LayerNormalization] | None:
+    """(x, its normalization) where `root` is the variance of `centred` and an epsilon, and the node has x's type."""
     known = _centred(centred)
     if known is None or known.x.type != node.result.type:  # the epsilon may add axes
         return None
@@ -113,9 +139,7 @@ def _normalized(builder: Builder, node: Node, centred: Value, root: Value | None
         if square is None or not is_square(square, centred):
             continue
         if _mean_axis(variance, known.x, square) == known.axis:
-            # other extents of these axes are refused by `infer`, which then makes a second template
-            ones = constant(builder, np.ones(known.x.shape[known.axis :], known.x.element.dtype))
-            return builder.emit(LayerNormalization(known.axis - known.x.rank, epsilon), known.x, ones)
+            return known.x, LayerNormalization(known.axis - known.x.rank, epsilon)
     return None
 
 

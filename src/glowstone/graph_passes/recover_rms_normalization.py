@@ -16,7 +16,7 @@ from glowstone.types import ElementType
 
 def recover_rms_normalization(graph: Graph) -> bool:
     """Apply all patterns of this file."""
-    return apply_patterns(graph, (recover_scaled,))
+    return apply_patterns(graph, (recover_scaled, recover_scaled_inverse))
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,19 @@ def recover_scaled(builder: Builder, node: Node) -> Value | None:
             x = source
         if scale.element is node.result.element and (narrow is None or narrow.element is ElementType.F32):
             return builder.emit(RMSNormalization(normal.axis - x.rank, normal.epsilon), x, scale)
+    return None
+
+
+@rewrite(Mul)
+def recover_scaled_inverse(builder: Builder, node: Node) -> Value | None:
+    """x * (scale / sqrt(mean(x^2) + epsilon))."""
+    for x, factor in both_orders(node):
+        if x.type != node.result.type or not x.element.is_float or factor.node is None or not is_made_by(factor, Mul):
+            continue
+        for inverse, scale in both_orders(factor.node):
+            normal, array = _over(x, inverse_root_of(inverse)), constant_array(scale)
+            if normal is not None and array is not None and array.shape == x.shape[normal.axis :]:
+                return builder.emit(RMSNormalization(normal.axis - x.rank, normal.epsilon), x, scale)
     return None
 
 

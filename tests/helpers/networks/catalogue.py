@@ -6,13 +6,15 @@ layers or pixels, for tests that compile each of them many times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import onnx
 
+import glowstone
 from glowstone.examples import DIGITS, DIGITS_INPUT, digit_images
 from glowstone.tools import recognizer
 from glowstone.tools.fetch import RECOGNIZER, SENTENCE_ENCODER, Asset, fetch
@@ -45,6 +47,15 @@ class Network:
         if isinstance(made, Asset):
             return fetch(made).read_bytes()
         return made if isinstance(made, bytes) else made.SerializeToString(deterministic=True)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the inputs with seed 0."""
+        return {name: array.shape for name, array in self.inputs(0).items()}
+
+    def compile(self, content: bytes, **arguments: Any) -> glowstone.Model:
+        """The model that `build` made, compiled at `shapes`; the arguments are those of `glowstone.compile`."""
+        return glowstone.compile(content, shapes=self.shapes, constants=self.constants or None, **arguments)
 
 
 def _normal(name: str, *shape: int) -> Callable[[int], Inputs]:
@@ -84,13 +95,11 @@ def _line(width: int) -> Callable[[int], Inputs]:
 
 
 def _file_bytes(seed: int) -> Inputs:
-    """The first bytes of a source file and of random data, padded."""
-    random = np.random.default_rng(seed)
-    content = np.full((2, FILE_BYTES), _NO_BYTE, np.int32)
-    source = (b"def main(argv: list[str]) -> int:\n    return len(argv)\n", b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\n")
-    text = np.frombuffer(source[seed % len(source)] * 9, np.uint8)
+    """A short source file or document, padded."""
+    content = np.full((1, FILE_BYTES), _NO_BYTE, np.int32)
+    starts = (b"def main(argv: list[str]) -> int:\n    return len(argv)\n", b"%PDF-1.4\n1 0 obj\n<<>>\n")
+    text = np.frombuffer(starts[seed % len(starts)] * 9, np.uint8)
     content[0, : text.size] = text
-    content[1] = random.integers(0, 256, FILE_BYTES)
     return {"bytes": content}
 
 
@@ -164,3 +173,8 @@ REDUCED = (
     Network("swin", partial(swin.build, 24, 2, 4, 32, (2, 1)), _normal("image", 1, 3, 32, 32)),
     Network("swin_opset_13", partial(swin.build, 16, 2, 4, 32, (2,), opset=13), _normal("image", 2, 3, 32, 32)),
 )
+
+
+def named(networks: Sequence[Network], name: str) -> Network:
+    """The network of this name."""
+    return next(network for network in networks if network.name == name)

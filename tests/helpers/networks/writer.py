@@ -136,6 +136,10 @@ class NetworkWriter:
         scale, bias = self.uniform(extent, low=0.8, high=1.2), self.normal(extent, deviation=0.1)
         if self.opset >= OPSET:
             return self.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
+        return self.spelled_layer_normalization(x, scale, bias, epsilon)
+
+    def spelled_layer_normalization(self, x: str, scale: str, bias: str, epsilon: float = 1e-5) -> str:
+        """Over the last axis, as primitives."""
         centred = self.node("Sub", x, self.reduce_mean(x, -1))
         variance = self.reduce_mean(self.node("Pow", centred, self.constant(2.0)), -1)
         deviation = self.node("Sqrt", self.node("Add", variance, self.constant(epsilon)))
