@@ -29,7 +29,7 @@ def emit_matmul(emitter: Emitter, panel: int, right: str, epilogue: Expression |
     with emitter.for_units() as units:
         rest, group = emitter.divmod(units.index, emitter.derived(PANEL_GROUPS))
         batch, chunk = emitter.divmod(rest, emitter.derived(ROW_CHUNKS))
-        starts = _batch_starts(emitter, batch)
+        starts = batch_starts(emitter, batch)
         first_row = emitter.mul(chunk, emitter.derived(ROWS_PER_UNIT))
         row_count = emitter.minimum(emitter.derived(ROWS_PER_UNIT), emitter.sub(rows, first_row))
         first_column = emitter.mul(emitter.mul(group, emitter.derived(PANELS_PER_UNIT)), panel)
@@ -41,13 +41,14 @@ def emit_matmul(emitter: Emitter, panel: int, right: str, epilogue: Expression |
         with emitter.for_range(first_column, last_column, panel) as panels:
             width = emitter.sub(columns, panels.index)
             corner = emitter.strided(starts[B], F32, (panels.index, emitter.stride(B, -1)))
-            side_by_side = _PanelSource(emitter, tile, corner, depth, width).emit(right)
-            operands = [_standing_at(emitter, operand, starts[operand], first_row, panels.index) for operand in outputs]
-            strides = [emitter.stride(operand, -2) for operand in outputs]
-            product.emit_rows(left, side_by_side, depth, Results(operands, strides, width), row_count)
+            strides = emitter.stride(B, -2), emitter.stride(B, -1)
+            side_by_side = PanelSource(emitter, tile, corner, strides, depth, width, emitter.scratch).emit(right)
+            operands = [standing_at(emitter, operand, starts[operand], first_row, panels.index) for operand in outputs]
+            pitches = [emitter.stride(operand, -2) for operand in outputs]
+            product.emit_rows(left, side_by_side, depth, Results(operands, pitches, width), row_count)
 
 
-def _batch_starts(emitter: Emitter, batch: Value) -> list[Value]:
+def batch_starts(emitter: Emitter, batch: Value) -> list[Value]:
     """First element of every operand in a batch."""
     axes = range(emitter.key.operands[Y].rank - 2)
     coordinates = emitter.unravel(batch, [emitter.extent(Y, axis) for axis in axes]) if axes else []
@@ -61,33 +62,46 @@ def _batch_starts(emitter: Emitter, batch: Value) -> list[Value]:
     ]
 
 
-def _standing_at(emitter: Emitter, operand: int, start: Value, row: Value, column: Value) -> InnerOperand:
+def standing_at(emitter: Emitter, operand: int, start: Value, row: Value, column: Value) -> InnerOperand:
     """A result or extra operand at a row and column."""
     key, stride = emitter.key.operands[operand], emitter.stride(operand, -1)
     pointer = emitter.strided(start, F32, (row, emitter.stride(operand, -2)), (column, stride))
     return InnerOperand(emitter, key.element, key.inner, pointer, stride)
 
 
-class _PanelSource:
-    """Brings one panel's columns side by side; `corner` is its first element, `width` the columns from there on."""
+class PanelSource:
+    """Brings one panel's columns of a right matrix side by side.
 
-    def __init__(self, emitter: Emitter, tile: ProductTile, corner: Value, depth: Value, width: Value) -> None:
+    `corner` is its first element, `strides` are those of depth and columns, `width` the columns from there on; `memory`
+    has room for a panel.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        tile: ProductTile,
+        corner: Value,
+        strides: tuple[Value, Value],
+        depth: Value,
+        width: Value,
+        memory: Value,
+    ) -> None:
         self._emitter = emitter
         self._tile = tile
         self._corner = corner
+        self._depth_stride, self._column_stride = strides
         self._depth = depth
         self._width = width
-        self._depth_stride = emitter.stride(B, -2)
-        self._column_stride = emitter.stride(B, -1)
+        self._memory = memory
 
     def emit(self, right: str) -> Panel:
-        """The panel, in place or in scratch."""
+        """The panel, in place or in memory."""
         emitter, panel = self._emitter, self._tile.panel
         if right == ROWS_CONTIGUOUS:
             is_whole = emitter.compare(self._width, ">=", panel)
             with emitter.if_true(emitter.builder.not_(is_whole)):
                 self._copy_masked()
-            pointer = emitter.select(is_whole, self._corner, emitter.scratch)
+            pointer = emitter.select(is_whole, self._corner, self._memory)
             return Panel(pointer, emitter.select(is_whole, self._depth_stride, emitter.i64(panel)))
         whole = emitter.i64(0)
         if right == COLUMNS_CONTIGUOUS:
@@ -96,11 +110,11 @@ class _PanelSource:
             self._copy_transposed(whole)
         with emitter.if_true(emitter.compare(whole, "<", self._depth)):
             self._copy_single(whole)
-        return Panel(emitter.scratch, panel)
+        return Panel(self._memory, panel)
 
     def _line(self, depth: Value) -> Value:
-        """Where a position of the depth stands in scratch."""
-        return self._emitter.strided(self._emitter.scratch, F32, (depth, self._tile.panel))
+        """Where a position of the depth stands in memory."""
+        return self._emitter.strided(self._memory, F32, (depth, self._tile.panel))
 
     def _column(self, column: Value | int) -> Value:
         """First element of a column; columns beyond the last repeat it, and what they give is never stored."""

@@ -69,6 +69,20 @@ class _Exponentials:
         return emit_exp_not_positive(float_builder(self._emitter, self._element, lanes), difference)
 
 
+def emit_exponentials(emitter: Emitter, y: InnerOperand, x: InnerOperand, length: Value) -> tuple[Value, Value]:
+    """exp(x - maximum) along a run, in y where the type keeps them; gives the maximum, and the sum of all."""
+    exponentials = _Exponentials(emitter, x.element)
+    maximum = emit_run_reduction(emitter, [x], length, x.load, _maximum(emitter, x.element))
+    total = emit_run_reduction(
+        emitter,
+        [y, x],
+        length,
+        lambda index, lanes, mask: exponentials.first(y, x, (index, lanes, mask), maximum),
+        _sum(emitter, x.element),
+    )
+    return maximum, total
+
+
 def emit_softmax_rows(emitter: Emitter) -> None:
     """Along rows of contiguous elements."""
     element = emitter.key.operands[X].element
@@ -76,14 +90,7 @@ def emit_softmax_rows(emitter: Emitter) -> None:
     with emit_rows(emitter) as row:
         y, x = (operand_at(emitter, operand, 1, ONE, (0, row)) for operand in (Y, X))
         length = emitter.extent(X, 1)
-        maximum = emit_run_reduction(emitter, [x], length, x.load, _maximum(emitter, element))
-        total = emit_run_reduction(
-            emitter,
-            [y, x],
-            length,
-            lambda index, lanes, mask: exponentials.first(y, x, (index, lanes, mask), maximum),
-            _sum(emitter, element),
-        )
+        maximum, total = emit_exponentials(emitter, y, x, length)
         scale = emitter.builder.fdiv(Arithmetic(emitter, element, 1).constant(1), total)
         emit_row(
             emitter,

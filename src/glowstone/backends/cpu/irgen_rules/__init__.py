@@ -7,11 +7,13 @@ import math
 from glowstone.backends.cpu.operations import (
     BlockedConvolution,
     DepthwiseConvolution,
+    FusedAttention,
     PackedMatMul,
     StemConvolution,
     WinogradConvolution,
 )
 from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked, WinogradConv
+from glowstone.backends.cpu.ops import FusedAttention as FusedAttentionOperator
 from glowstone.backends.cpu.ops import PackedMatMul as PackedMatMulOperator
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
 from glowstone.irgen import RULES, Application, Generator, RuleTable
@@ -57,6 +59,19 @@ def generate_packed_matmul(generator: Generator, application: Application) -> No
     extras = [generator.reshaped(view, shape) for view in generator.extra_views(application)]
     weights = generator.view(application.operand(1))
     generator.emit(PackedMatMul(application.epilogue), out, source, weights, *extras)
+
+
+def generate_attention(generator: Generator, application: Application) -> None:
+    """Factors and extras broadcast to the batches of the scores."""
+    operator = application.operator
+    assert isinstance(operator, FusedAttentionOperator)
+    operands = [generator.view(application.operand(index)) for index in range(len(application.operands))]
+    q, k, v, *extras = operands
+    out = generator.result(application.result)
+    batch, queries, keys = out.shape[:-2], q.shape[-2], k.shape[-1]
+    factors = [view.broadcast((*batch, *view.shape[-2:])) for view in (q, k, v)]
+    wide_extras = [view.broadcast((*batch, queries, keys)) for view in extras]
+    generator.emit(FusedAttention(operator.scores), out, *factors, *wide_extras)
 
 
 def generate_to_blocked(generator: Generator, application: Application) -> None:
@@ -109,6 +124,7 @@ CPU_RULES: RuleTable = {
     **RULES,
     PackedConvolution: generate_convolution,
     PackedMatMulOperator: generate_packed_matmul,
+    FusedAttentionOperator: generate_attention,
     ToBlocked: generate_to_blocked,
     FromBlocked: generate_from_blocked,
 }

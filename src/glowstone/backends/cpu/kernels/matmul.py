@@ -9,6 +9,7 @@ from glowstone.backends.cpu.expression_cost import expression_flops
 from glowstone.backends.cpu.kernel_family import InnerStride, KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.product_tile import ProductDivision, ProductTile, panel_width
 from glowstone.backends.cpu.target import Target
+from glowstone.lir.buffer import View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import MatMul
 from glowstone.table import KernelCall
@@ -48,7 +49,7 @@ class MatMulKernels(KernelFamily):
     def _plan_tiled(self, instruction: Instruction, target: Target, cost: int) -> KernelCall:
         y, _, b, *_ = instruction.operands
         panel = panel_width(target)
-        key = KernelKey.of(instruction, (TILED, panel, _right_form(instruction)))
+        key = KernelKey.of(instruction, (TILED, panel, right_form(b)))
         if y.size == 0:
             return KernelCall(key, 0, derived=(0, 0, 0, 0))
         rows, columns, batches = y.shape[-2], y.shape[-1], math.prod(y.shape[:-2])
@@ -84,9 +85,9 @@ def is_tiled(instruction: Instruction) -> bool:
     return InnerStride.of(y) is InnerStride.ONE and all(InnerStride.of(x) is not InnerStride.ANY for x in extras)
 
 
-def _right_form(instruction: Instruction) -> str:
-    """How columns of the right matrix are brought side by side."""
-    depth_stride, column_stride = instruction.operands[2].strides[-2:]
+def right_form(matrix: View) -> str:
+    """How columns of a right matrix are brought side by side."""
+    depth_stride, column_stride = matrix.strides[-2:]
     if column_stride == 1:
         return ROWS_CONTIGUOUS
     return COLUMNS_CONTIGUOUS if depth_stride == 1 else STRIDED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glowstone.backends.cpu.passes.assign_layouts import AssignLayouts
+from glowstone.backends.cpu.passes.fuse_attention import fuse_attention
 from glowstone.backends.cpu.passes.fuse_elementwise import fuse_elementwise
 from glowstone.backends.cpu.passes.fuse_epilogues import fuse_epilogues
 from glowstone.backends.cpu.passes.pack_weights import PackWeights
@@ -18,6 +19,7 @@ def backend_passes(target: Target, exact: bool, tuning: Tuning) -> tuple[Callabl
     return (
         fuse_elementwise,  # first: a diamond such as x * sigmoid(x) must be one node to become one epilogue
         fuse_epilogues,  # while anchors are still plain operators
+        fuse_attention,  # once scale and mask are the epilogue of the first product
         AssignLayouts(
             target, exact, tuning
         ),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
