@@ -39,7 +39,7 @@ class FusedAttentionKernels(KernelFamily):
         if y.size == 0:
             return KernelCall(key, 0, derived=(0, 0))
         queries, keys, batches = y.shape[-2], k.shape[-1], math.prod(y.shape[:-2])
-        pitch = -(-keys // panel) * panel
+        pitch = max(1, -(-keys // panel)) * panel
         rows = _rows_per_unit(queries, pitch, batches, ProductTile.of(target, panel).rows)
         chunks = -(-queries // rows)
         scores = batches * queries * keys
