@@ -20,7 +20,7 @@ from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
 from glowstone.irgen import ConstantPool, Generator, schedule
 from glowstone.lir import Instruction, Program
 from glowstone.lir.printer import print_program
-from glowstone.lir.table import TableEntry, encode
+from glowstone.lir.table import TableEntry, encode, plan_calls
 from glowstone.lir.verifier import verify_program
 from glowstone.lir_passes.pipeline import LIR_PASSES
 from glowstone.lowering import check_legal, decompose
@@ -28,7 +28,7 @@ from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_pla
 from glowstone.options import Options
 from glowstone.support.pass_manager import Dump, PassManager, step_names
 from glowstone.support.stage_dump import StageDump
-from glowstone.table import KernelCall, Words
+from glowstone.table import NO_CALL, KernelCall, Words
 from glowstone.types import Shape
 
 logger = logging.getLogger("glowstone")
@@ -90,7 +90,7 @@ class Plan:
     def encode(self, kernels: Mapping[object, int]) -> Words:
         """The table of calls, given the index of every kernel key."""
         entries = [
-            TableEntry(instruction, call, kernels[call.key])
+            TableEntry(instruction, call, kernels.get(call.key, 0))
             for instruction, call in zip(self.instructions, self.calls, strict=True)
         ]
         return encode(entries, self.addresses.addresses)
@@ -98,7 +98,7 @@ class Plan:
     @property
     def keys(self) -> list[object]:
         """The distinct kernel keys, in order of first use."""
-        return list(dict.fromkeys(call.key for call in self.calls))
+        return list(dict.fromkeys(call.key for call in self.calls if call is not NO_CALL))
 
 
 def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Settings) -> Template:
@@ -149,7 +149,7 @@ def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings:
         addresses = assign_addresses(program, memory, template.constants.offsets())
     with settings.stage("select kernels"):
         instructions = list(program.instructions())
-        calls = [settings.backend.planner.plan(instruction) for instruction in instructions]
+        calls = plan_calls(settings.backend.planner.plan, instructions)
     plan = Plan(program, memory, addresses, instructions, calls)
     if settings.dump.is_on:
         settings.dump.write("program.ir", print_program(program))
@@ -182,6 +182,7 @@ def _graph_manager(settings: Settings) -> PassManager[Graph]:
         dump=_dump(settings.dump, "graph"),
         skip=settings.skipped,
         timings=settings.passes,
+        parts=Graph.nested,
     )
 
 

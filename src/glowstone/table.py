@@ -34,6 +34,9 @@ class Record(IntEnum):
 KIND, WORDS, KERNEL, UNITS, GRAIN, SCRATCH, COST, INSTRUCTION = range(8)
 HEADER_WORDS = 8
 
+LOOP_FIRST_SLOT, LOOP_SLOT_WORDS = 5, 3
+"""In a LOOP record, where the slots begin, and words of each."""
+
 BASE_CONSTANTS, BASE_PLAN_CONSTANTS, BASE_ARENA, FIRST_ARGUMENT_BASE = range(4)
 
 STATUS_INSTRUCTION, STATUS_UNIT, STATUS_CODE, STATUS_VALUE = range(4)
@@ -61,6 +64,10 @@ class KernelCall:
     scratch: int = 0
     cost: int = 0
     derived: tuple[int, ...] = ()
+
+
+NO_CALL = KernelCall(None, units=0)
+"""What stands for the call of an instruction of control flow."""
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ def test_attributes_that_are_missing_twice_or_unknown():
     twice.attribute.append(twice.attribute[0])
     refused(ModelError, model([twice]), "an attribute is given twice")
     graph = helper.make_graph([], "inner", [], [])
-    refused(UnsupportedError, model([node("Relu", ["x"], body=graph)]), "attribute body")
+    refused(UnsupportedError, model([node("Relu", ["x"], bodies=[graph])]), "attribute bodies")
     refused(UnsupportedError, model([node("Constant", [], value_string="text")]), "this form of Constant")
 
 

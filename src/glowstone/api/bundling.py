@@ -7,6 +7,7 @@ from pathlib import Path
 from glowstone import bundle
 from glowstone.backends.cpu.target import Target
 from glowstone.runtime.executable import Argument, Executable
+from glowstone.table import FIRST_ARGUMENT_BASE
 from glowstone.types import ElementType
 
 
@@ -33,6 +34,7 @@ def _bundle(executable: Executable, keys: tuple[object, ...], name: str) -> bund
         table.scratch_bytes,
         tuple(map(_argument, executable.inputs)),
         tuple(map(_argument, executable.outputs)),
+        loop_slots=table.base_count - FIRST_ARGUMENT_BASE - len(executable.inputs) - len(executable.outputs),
         has_loops=table.has_loops,
     )
 

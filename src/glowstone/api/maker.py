@@ -45,9 +45,11 @@ class Saved(Protocol):
 
 
 class Maker:
-    """Makes executables for an engine. `source` gives the imported graph, for the first template and for others."""
+    """Makes executables for an engine. `source` gives the graph imported at shapes, for the first template and others:
+    what a condition on shapes leaves out of one graph may be part of another.
+    """
 
-    def __init__(self, engine: Engine, source: Callable[[], Graph], settings: Settings) -> None:
+    def __init__(self, engine: Engine, source: Callable[[Mapping[str, Shape]], Graph], settings: Settings) -> None:
         self.settings = settings
         self._engine = engine
         self._source = source
@@ -115,7 +117,7 @@ class Maker:
     def _compile(self, at: Shapes) -> Ready:
         """The full pipeline. Planning once at the template's own shape settles which constants there are."""
         self._engine.counters.pipeline_runs += 1
-        template = compile_template(self._source(), self._named(at), self.settings)
+        template = compile_template(self._source(self._named(at)), self._named(at), self.settings)
         plan_shape(template, None, self.settings)
         with self.settings.stage("pack constants"):
             block = aligned_bytes(template.constants.bytes)

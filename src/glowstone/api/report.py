@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from glowstone.api.engine import Engine
+from glowstone.table import NO_CALL, KernelCall
 
 if TYPE_CHECKING:
     from glowstone.compiler import Plan
@@ -20,7 +21,7 @@ def build_report(engine: Engine) -> dict[str, Any]:
         {
             "name": ", ".join(instruction.names),
             "operation": instruction.operation.name,
-            "kernel": getattr(call.key, "symbol", str(call.key)),
+            "kernel": kernel_name(call),
             "algorithm": algorithm(call.key, instruction.operation.name),
             "cost_ns": call.cost,
             "units": call.units,
@@ -34,7 +35,7 @@ def build_report(engine: Engine) -> dict[str, Any]:
         },
         "stages": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.stages.items()],
         "passes": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.passes.items()],
-        "kernels": sorted({str(entry["kernel"]) for entry in instructions}),
+        "kernels": sorted({str(entry["kernel"]) for entry in instructions} - {""}),
         "memory": memory_report(plan, engine),
         "instructions": instructions,
         "counters": {**vars(engine.counters), "kernels_compiled": engine.library.compiled},
@@ -51,6 +52,11 @@ def memory_report(plan: Plan, engine: Engine) -> dict[str, int]:
         "plan_constants_bytes": plan.addresses.plan_constant_bytes,
         "scratch_bytes_per_thread": max((call.scratch for call in plan.calls), default=0),
     }
+
+
+def kernel_name(call: KernelCall) -> str:
+    """The symbol of the kernel that a call runs; empty for control flow, which runs none."""
+    return "" if call is NO_CALL else str(getattr(call.key, "symbol", call.key))
 
 
 def algorithm(key: object, operation: str) -> str:

@@ -41,8 +41,8 @@ class Source:
         """The file's bytes between the first read and the first import."""
         self._locations: list[str] = []
 
-    def graph(self) -> Graph:
-        """Import the model.
+    def graph(self, shapes: Mapping[str, Shape] | None = None) -> Graph:
+        """Import the model, at its reference shapes or others.
 
         Raises:
             ModelError: the model is not valid, or not what it was when it was compiled.
@@ -51,12 +51,12 @@ class Source:
 
         opened = self._open()
         self._locations = importer.external_locations(opened.proto.graph)
-        return importer.import_model(opened, self._shapes, self._constants)
+        return importer.import_model(opened, {**self._shapes, **(shapes or {})}, self._constants)
 
-    def graph_once(self, graph: Graph) -> Callable[[], Graph]:
-        """A function that gives the graph that is already there the first time, and imports it again later."""
+    def graph_once(self, graph: Graph) -> Callable[[Mapping[str, Shape]], Graph]:
+        """A function that imports the model at given shapes; the first time it gives the graph already there."""
         waiting = [graph]
-        return lambda: waiting.pop() if waiting else self.graph()
+        return lambda shapes: waiting.pop() if waiting else self.graph(shapes)
 
     def signature(self) -> Signature | None:
         """Inputs and outputs as the file declares them; None where it leaves out an output's type or rank."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from glowstone.errors import ExecutionError, GlowstoneError, ModelError
 from glowstone.graph.graph import Graph, Node, Value
@@ -35,6 +35,7 @@ class Builder:
             operands = operands[:-1]
         try:
             operator.check_operands(operands)
+            operator = operator.specialized(operands)
             types = operator.infer(*operands)  # type: ignore[arg-type]
             for type in types:
                 check_size(type)
@@ -55,10 +56,10 @@ class Builder:
 
     def _known(
         self, operator: Operator, operands: tuple[Value | None, ...], types: tuple[TensorType, ...]
-    ) -> tuple[Array, ...] | None:
+    ) -> tuple[Array | None, ...] | None:
         """What the host can compute of the results."""
-        if any(type.size > KNOWN_ELEMENTS_LIMIT for type in types):
-            return None
+        if not operator.bodies and any(type.size > KNOWN_ELEMENTS_LIMIT for type in types):
+            return None  # bodies compute nothing here: what is known in them is small
         try:
             return operator.known(*operands)
         except ExecutionError as error:  # known before any run, so it is the model's fault
@@ -73,14 +74,40 @@ def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -
     as they did the first time.
 
     Raises:
-        GlowstoneError: an operator refuses its operands at these shapes.
+        GlowstoneError: an operator refuses its operands at these shapes, or an assumption does not hold.
     """
     copy = Graph(graph.name)
-    builder = Builder(copy)
-    values: dict[Value, Value] = {}
     for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
         shape = shapes.get(value.name, value.shape) if shapes else value.shape
-        values[value] = copy.add_input(value.name, value.type.with_shape(shape), dimensions)
+        copy.add_input(value.name, value.type.with_shape(shape), dimensions)
+    outputs = inline(Builder(copy), graph, copy.inputs)
+    for name, value, dimensions in zip(graph.output_names, outputs, graph.output_dimensions, strict=True):
+        copy.add_output(name, value, dimensions)
+    return copy
+
+
+def rebuild_body(body: Graph, arguments: Sequence[Value]) -> Graph:
+    """A body built anew for arguments of other types; what is known of them is known inside.
+
+    Raises:
+        GlowstoneError: an operator refuses its operands at these types, or an assumption does not hold.
+    """
+    copy = Graph(body.name)
+    for value, argument in zip(body.inputs, arguments, strict=True):
+        made = copy.add_input(value.name, argument.type)
+        made.known, made.dynamic = argument.known, argument.dynamic
+    for name, value in zip(body.output_names, inline(Builder(copy), body, copy.inputs), strict=True):
+        copy.add_output(name, value)
+    return copy
+
+
+def inline(builder: Builder, graph: Graph, arguments: Sequence[Value]) -> tuple[Value, ...]:
+    """Emit the nodes of a graph anew, with the arguments for its inputs; returns what its outputs become.
+
+    Raises:
+        GlowstoneError: an operator refuses its operands, or an assumption does not hold.
+    """
+    values: dict[Value, Value] = dict(zip(graph.inputs, arguments, strict=True))
     for node in graph.nodes:
         builder.names = node.names
         operands = [values[operand] if operand is not None else None for operand in node.operands]
@@ -88,6 +115,6 @@ def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -
         for old, new in zip(node.results, made.results, strict=True):
             new.name = old.name
             values[old] = new
-    for name, value, dimensions in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True):
-        copy.add_output(name, values[value], dimensions)
-    return copy
+    for condition, truth in graph.assumptions:
+        builder.graph.assume(values[condition], truth)
+    return tuple(values[output] for output in graph.outputs)

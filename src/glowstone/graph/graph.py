@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from glowstone.errors import ShapeError
 from glowstone.graph.operator import Operator
 from glowstone.types import Dimension, ElementType, TensorType, check_size
 
@@ -92,8 +93,11 @@ class Graph:
         self.outputs: list[Value] = []
         self.output_names: list[str] = []
         self.output_dimensions: list[tuple[Dimension, ...]] = []
+        self.assumptions: list[tuple[Value, bool]] = []
+        """Conditions that follow from shapes, with the value that the graph relies on: of each, only the branch taken
+        at the reference shape is part of it."""
         self._order: tuple[tuple[Value, ...], list[Node]] | None = None
-        """Outputs and the nodes they need, until an operand changes: most passes change nothing."""
+        """Roots and the nodes they need, until an operand changes: most passes change nothing."""
 
     def add_input(self, name: str, type: TensorType, dimensions: tuple[Dimension, ...] | None = None) -> Value:
         """A new input; it is dynamic where a dimension is a symbol.
@@ -114,19 +118,36 @@ class Graph:
         self.output_names.append(name)
         self.output_dimensions.append(dimensions if dimensions is not None else value.shape)
 
+    def assume(self, condition: Value, truth: bool) -> None:
+        """Rely on a condition: what is built on holds for the shapes at which the condition has this value.
+
+        Raises:
+            ShapeError: it has the other value.
+        """
+        if condition.known is None or bool(condition.known) is not truth:
+            raise ShapeError(
+                "a condition on shapes has another value than where the graph was made",
+                expected=truth,
+                found=None if condition.known is None else bool(condition.known),
+            )
+        self.assumptions.append((condition, truth))
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}>"
+
     @property
     def nodes(self) -> list[Node]:
-        """The nodes that outputs need, operands before users; the order depends on the structure alone."""
-        outputs = tuple(self.outputs)
-        if self._order is None or self._order[0] != outputs:
-            self._order = (outputs, self._ordered())
+        """The nodes that outputs and assumptions need, operands before users, in an order of the structure alone."""
+        roots = (*self.outputs, *(condition for condition, _ in self.assumptions))
+        if self._order is None or self._order[0] != roots:
+            self._order = (roots, self._ordered(roots))
         return list(self._order[1])
 
-    def _ordered(self) -> list[Node]:
+    def _ordered(self, roots: tuple[Value, ...]) -> list[Node]:
         order: list[Node] = []
         seen: set[Node] = set()
-        for output in self.outputs:
-            stack: list[tuple[Node, bool]] = [(output.node, False)] if output.node is not None else []
+        for root in roots:
+            stack: list[tuple[Node, bool]] = [(root.node, False)] if root.node is not None else []
             while stack:
                 node, expanded = stack.pop()
                 if expanded:
@@ -140,6 +161,13 @@ class Graph:
                         if operand is not None and operand.node is not None and operand.node not in seen
                     )
         return order
+
+    def nested(self) -> Iterator[Graph]:
+        """The graph, then the bodies of its nodes, at any depth."""
+        yield self
+        for node in self.nodes:
+            for body in node.operator.bodies:
+                yield from body.nested()
 
     def set_operand(self, node: Node, index: int, value: Value) -> None:
         """Make operand `index` of the node another value of the same type."""
@@ -159,11 +187,13 @@ class Graph:
         for index, output in enumerate(self.outputs):
             if output is old:
                 self.outputs[index] = new
+        self.assumptions = [(new if condition is old else condition, truth) for condition, truth in self.assumptions]
         if not new.name:
             new.name = old.name
 
     def is_output(self, value: Value) -> bool:
-        return any(output is value for output in self.outputs)
+        """Whether something outside of the nodes needs the value: it is an output, or assumed of."""
+        return any(root is value for root in (*self.outputs, *(condition for condition, _ in self.assumptions)))
 
     def has_single_use(self, value: Value) -> bool:
         """Whether exactly one operand reads the value, and no output is it."""

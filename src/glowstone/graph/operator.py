@@ -19,7 +19,7 @@ from glowstone.types import ElementType, TensorType
 
 if TYPE_CHECKING:
     from glowstone.graph.builder import Builder
-    from glowstone.graph.graph import Value
+    from glowstone.graph.graph import Graph, Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -79,6 +79,19 @@ class Operator:
     def name(self) -> str:
         return type(self).__name__
 
+    @property
+    def bodies(self) -> tuple[Graph, ...]:
+        """Graphs that are executed as a part of the operator; see `ops/control.py`."""
+        return ()
+
+    def specialized(self, operands: Sequence[Value | None]) -> Operator:
+        """The operator for these operands: one with bodies has them built anew for the operands' types.
+
+        Raises:
+            GlowstoneError: a body refuses these types.
+        """
+        return self
+
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         """Result types from operand types (and known values of host operands).
 
@@ -103,8 +116,8 @@ class Operator:
         """The same results from simpler operators; None for a primitive."""
         return None
 
-    def known(self, *operands: Value | None) -> tuple[Array, ...] | None:
-        """Values of the results where the host can compute them: all operands known and few elements."""
+    def known(self, *operands: Value | None) -> tuple[Array | None, ...] | None:
+        """Values of the results that the host can compute: by default where all operands are known."""
         arrays: list[Array | None] = []
         for operand in operands:
             if operand is None:

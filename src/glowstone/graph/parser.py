@@ -35,24 +35,44 @@ def parse_graph(text: str, tensors: Mapping[str, Tensor] | None = None) -> Graph
         ParseError: the text is not a graph of this version, an operator refuses its operands, a printed type is not
             the inferred one, or a constant is missing. The message begins with line and column.
     """
-    return _Parser(text, tensors or {}).graph()
+    return _Parser(Scanner(text), tensors or {}).graph()
 
 
 class _Parser:
-    def __init__(self, text: str, tensors: Mapping[str, Tensor]) -> None:
-        self._scanner = Scanner(text)
+    """Reads one graph; a body is read by a parser of its own, from the same scanner."""
+
+    def __init__(self, scanner: Scanner, tensors: Mapping[str, Tensor]) -> None:
+        self._scanner = scanner
         self._tensors = tensors
         self._values: dict[int | str, Value] = {}
-        self._readers = {Tensor: self._tensor, Operator: self._operator}
+        self._readers = {Tensor: self._tensor, Operator: self._operator, Graph: self._body}
         self._graph = Graph()
         self._builder = Builder(self._graph)
 
     def graph(self) -> Graph:
+        """A whole text."""
         scanner = self._scanner
         scanner.expect(HEADER)
         version = scanner.word()
         if version != str(GRAPH_TEXT_VERSION):
             raise scanner.error(f"text of version {version}; this is version {GRAPH_TEXT_VERSION}")
+        self._content()
+        if not scanner.at_end:
+            raise scanner.error("text after the graph")
+        return self._graph
+
+    def body(self) -> Graph:
+        """A graph in braces."""
+        self._scanner.expect("{")
+        self._content()
+        self._scanner.expect("}")
+        return self._graph
+
+    def _body(self, scanner: Scanner) -> Graph:
+        return _Parser(scanner, self._tensors).body()
+
+    def _content(self) -> None:
+        scanner = self._scanner
         if scanner.is_next('"'):
             self._graph.name = scanner.string()
         while scanner.accept("input"):
@@ -61,9 +81,8 @@ class _Parser:
             self._node()
         while scanner.accept("output"):
             self._output()
-        if not scanner.at_end:
-            raise scanner.error("text after the graph")
-        return self._graph
+        while scanner.accept("assume"):
+            self._assumption()
 
     def _input(self) -> None:
         scanner = self._scanner
@@ -72,7 +91,12 @@ class _Parser:
             raise scanner.error(f"not a new name for an input: {key}")
         scanner.expect(":")
         type = scanner.tensor_type()
-        self._values[key] = self._graph.add_input(key, type, self._dimensions(type))
+        value = self._values[key] = self._graph.add_input(key, type, self._dimensions(type))
+        if scanner.accept("="):
+            known = self._tensor(scanner)
+            if known.type != type:
+                raise scanner.error(f"a value of type {known.type} for {type}")
+            value.known = known.array
 
     def _output(self) -> None:
         scanner = self._scanner
@@ -82,6 +106,15 @@ class _Parser:
         scanner.expect("=")
         value = self._value()
         self._graph.add_output(name, value, self._dimensions(value.type))
+
+    def _assumption(self) -> None:
+        condition = self._value()
+        self._scanner.expect("=")
+        truth = bool(parse_value(self._scanner, bool))
+        try:
+            self._graph.assume(condition, truth)
+        except GlowstoneError as error:
+            raise self._scanner.error(f"an assumption that does not hold: {error}") from error
 
     def _dimensions(self, type: TensorType) -> tuple[Dimension, ...]:
         scanner = self._scanner

@@ -11,7 +11,17 @@
 Inputs go by their names, results by numbers in the order of `Graph.nodes`. Fields at their defaults are left out; `_`
 is an operand left out; behind the types stand the ONNX names. Dimensions of inputs and outputs follow where they are
 not the extents. A constant is printed with its elements if it is small, as one element if that stands for all, else
-with the beginning of the digest of its content.
+with the beginning of the digest of its content. Assumptions stand behind the outputs, as `assume %7 = True`.
+
+The body of an operator is a field, in braces, with names and numbers of its own. What is known of an input of a body
+stands behind its type:
+
+    %4 = If{then_body={
+      input %a: f32[2,3]
+      input %rows: i64[1] = i64[1]{2}
+      %0 = Relu(%a) : f32[2,3] "relu"
+      output y = %0
+    }, else_body={ ... }}(%c, %x, %3) : f32[2,3] "if"
 """
 
 from __future__ import annotations
@@ -19,6 +29,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -32,6 +43,7 @@ from glowstone.types import Dimension
 GRAPH_TEXT_VERSION = 1
 HEADER = "glowstone.graph"
 LEFT_OUT = "_"
+_INDENT = "  "
 MAX_PRINTED_ELEMENTS = 32
 """Larger constants are printed as a digest."""
 DIGEST_DIGITS = 16
@@ -42,17 +54,32 @@ _Names = dict[Value, str]
 
 def print_graph(graph: Graph) -> str:
     """The graph as text; `parse_graph` reads it back, with the data of large constants given beside it."""
+    header = f"{HEADER} {GRAPH_TEXT_VERSION}" + (f" {json.dumps(graph.name)}" if graph.name else "")
+    return "\n".join([header, *_print_content_of(graph)]) + "\n"
+
+
+def print_body(body: Graph) -> str:
+    """A graph as a field of an operator."""
+    name = f" {json.dumps(body.name)}" if body.name else ""
+    lines = "\n".join(_print_content_of(body))
+    return f"{{{name}\n{textwrap.indent(lines, _INDENT)}\n}}"
+
+
+def _print_content_of(graph: Graph) -> list[str]:
+    """Everything behind the header."""
     names: _Names = {value: f"%{_input_name(value.name)}" for value in graph.inputs}
-    lines = [f"{HEADER} {GRAPH_TEXT_VERSION}" + (f" {json.dumps(graph.name)}" if graph.name else "")]
+    lines = []
     for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
-        lines.append(f"input {names[value]}: {value.type}" + _print_dimensions(value, dimensions))
+        known = "" if value.known is None else f" = {print_tensor(Tensor(value.known, value.element))}"
+        lines.append(f"input {names[value]}: {value.type}{_print_dimensions(value, dimensions)}{known}")
     for node in graph.nodes:
         for result in node.results:
             names[result] = f"%{len(names) - len(graph.inputs)}"
         lines.append(_print_node(node, names))
     for name, value, dimensions in zip(graph.output_names, graph.outputs, graph.output_dimensions, strict=True):
         lines.append(f"output {quote_name(name)} = {names[value]}" + _print_dimensions(value, dimensions))
-    return "\n".join(lines) + "\n"
+    lines += (f"assume {names[condition]} = {truth}" for condition, truth in graph.assumptions)
+    return lines
 
 
 def print_operator(operator: Operator) -> str:
@@ -73,12 +100,13 @@ def print_tensor(tensor: Tensor) -> str:
 
 def named_tensors(graph: Graph) -> dict[str, Tensor]:
     """The constants that `print_graph` does not write out, by printed digest: what `parse_graph` needs beside it."""
-    return {
-        value.digest[:DIGEST_DIGITS]: value
-        for node in graph.nodes
-        for value in node.operator.attributes().values()
-        if isinstance(value, Tensor) and _is_named(value)
-    }
+    tensors = [Tensor(value.known, value.element) for value in graph.inputs if value.known is not None]
+    named: dict[str, Tensor] = {}
+    for node in graph.nodes:
+        tensors += (value for value in node.operator.attributes().values() if isinstance(value, Tensor))
+        for body in node.operator.bodies:
+            named |= named_tensors(body)
+    return named | {tensor.digest[:DIGEST_DIGITS]: tensor for tensor in tensors if _is_named(tensor)}
 
 
 def _print_node(node: Node, names: _Names) -> str:
@@ -119,4 +147,4 @@ def _print_elements(flat: np.ndarray[Any, np.dtype[Any]]) -> str:
     return f"hex {flat.astype(flat.dtype.newbyteorder('<')).tobytes().hex()}"
 
 
-_PRINTERS: Printers = {Tensor: print_tensor, Operator: print_operator}
+_PRINTERS: Printers = {Tensor: print_tensor, Operator: print_operator, Graph: print_body}

@@ -24,7 +24,10 @@ def verify_graph(graph: Graph) -> None:
         types = node.operator.infer(*node.operands)  # type: ignore[arg-type]
         found = tuple(value.type for value in node.results)
         assert types == found, f"{node}: inferred {types}, holds {found}"
+        for body in node.operator.bodies:
+            verify_graph(body)
         defined.update(node.results)
+    assert all(condition in defined for condition, _ in graph.assumptions), "an assumption of no value of the graph"
     _verify_uses(defined)
     names = graph.output_names
     assert len(names) == len(set(names)) == len(graph.outputs) == len(graph.output_dimensions), f"output names {names}"

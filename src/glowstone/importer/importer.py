@@ -23,9 +23,10 @@ from glowstone.graph import (
 )
 from glowstone.importer import rules
 from glowstone.importer.model_file import ModelFile
-from glowstone.importer.registry import OnnxNode, canonical_domain, rule_for
-from glowstone.importer.structure import check_structure, node_name
-from glowstone.importer.tensors import decode_tensor, element_type
+from glowstone.importer.nodes import import_initializers, import_nodes
+from glowstone.importer.scope import Scope
+from glowstone.importer.structure import check_structure
+from glowstone.importer.tensors import element_type
 from glowstone.ops import Constant
 from glowstone.types import Dimension, ElementType, TensorType
 
@@ -204,19 +205,17 @@ def _build(
     proto = model.proto.graph
     graph = Graph(proto.name)
     builder = Builder(graph)
-    values: dict[str, Value] = {}
+    scope = Scope(builder)
     for name, (element, dimensions) in declared.items():
         if name in constants:
-            values[name] = _fixed_input(builder, name, element, dimensions, constants[name])
+            value = _fixed_input(builder, name, element, dimensions, constants[name])
         else:
-            values[name] = graph.add_input(name, TensorType(element, shapes[name]), dimensions)
-    for tensor in proto.initializer:
-        builder.names = (tensor.name,)
-        values[tensor.name] = builder.emit(Constant(decode_tensor(tensor, model.folder)))
-    for index, node in enumerate(proto.node):
-        _import_node(model, builder, values, node, index)
+            value = graph.add_input(name, TensorType(element, shapes[name]), dimensions)
+        scope.define(name, value)
+    import_initializers(model, scope, proto.initializer)
+    import_nodes(model, scope, proto.node)
     for entry in proto.output:
-        value = values[entry.name]
+        value = scope.find(entry.name)
         graph.add_output(entry.name, value, _output_dimensions(entry, value))
     return graph
 
@@ -249,76 +248,3 @@ def _fixed_input(
     array = array.astype(element.dtype, copy=False)
     check_shape(name, dimensions, array.shape)
     return builder.emit(Constant(Tensor(array, element)))
-
-
-def _import_node(model: ModelFile, builder: Builder, values: dict[str, Value], node: Any, index: int) -> None:
-    name = node_name(node, index)
-    builder.names = (name,)
-    try:
-        operands = tuple(values[operand] if operand else None for operand in node.input)
-        attributes = _attributes(model, node)
-        domain = canonical_domain(node.domain)
-        opset = model.opset(domain)
-        rule = rule_for(node.op_type, opset, domain)
-        assert rule is not None
-        wrapped = OnnxNode(builder, node.op_type, name, operands, attributes, opset, len(node.output))
-        results = rule(wrapped)
-    except GlowstoneError as error:
-        raise error.with_context(node=name, operator=node.op_type) from error.__cause__
-    results = results if isinstance(results, tuple) else (results,)
-    named = [output for output in node.output if output]
-    if len(named) > len(results):
-        raise UnsupportedError(
-            "a result of the operator is not supported",
-            node=name,
-            operator=node.op_type,
-            expected=f"at most {len(results)} results",
-            found=len(named),
-        )
-    for output, value in zip(node.output, results, strict=False):
-        if output:
-            value.name = value.name or output
-            values[output] = value
-
-
-def _attributes(model: ModelFile, node: Any) -> dict[str, Any]:
-    """The node's attributes by name: int, float, str, Tensor, or a tuple of the first three.
-
-    Raises:
-        ModelError: two attributes of one name, or one whose kind is unknown.
-        UnsupportedError: a graph, or a kind that no operator here has.
-    """
-    attributes: dict[str, Any] = {}
-    for attribute in node.attribute:
-        if attribute.name in attributes:
-            raise ModelError("an attribute is given twice", expected="distinct names", found=attribute.name)
-        attributes[attribute.name] = _attribute(model, attribute)
-    return attributes
-
-
-def _attribute(model: ModelFile, attribute: Any) -> Any:
-    import onnx
-
-    kinds = onnx.AttributeProto
-    field = {
-        kinds.INT: "i",
-        kinds.FLOAT: "f",
-        kinds.STRING: "s",
-        kinds.INTS: "ints",
-        kinds.FLOATS: "floats",
-        kinds.STRINGS: "strings",
-    }.get(attribute.type)
-    if attribute.type == kinds.TENSOR:
-        return decode_tensor(attribute.t, model.folder)
-    if field is None or attribute.ref_attr_name:
-        raise UnsupportedError(
-            f"attribute {attribute.name} is of a kind that is not supported",
-            expected="numbers, text or a tensor",
-            found=kinds.AttributeType.Name(attribute.type).lower(),
-        )
-    value = getattr(attribute, field)
-    if field == "s":
-        return value.decode("utf-8", "replace")
-    if field == "strings":
-        return tuple(text.decode("utf-8", "replace") for text in value)
-    return value if field in ("i", "f") else tuple(value)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from glowstone.errors import LimitError
+from glowstone.importer.bodies import initializers
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.tensors import decode_tensor, external_locations
 
@@ -25,7 +26,7 @@ def with_data_inside(model: ModelFile) -> Any:
     copy = type(model.proto)()
     copy.CopyFrom(model.proto)
     total = 0
-    for tensor in copy.graph.initializer:
+    for tensor in initializers(copy.graph):
         if tensor.external_data:
             total += _take_in(tensor, model.folder)
             if total > MOST_BYTES:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from glowstone.errors import ModelError, UnknownValueError, UnsupportedError
-from glowstone.graph import Builder, Operator, Tensor, Value
+from glowstone.graph import Operator, Tensor, Value
 from glowstone.graph.operator import Array
+from glowstone.types import TensorType
+
+if TYPE_CHECKING:
+    from glowstone.importer.scope import Scope
 
 Kind = TypeVar("Kind")
 Default = TypeVar("Default")
@@ -61,12 +66,55 @@ def rule_for(name: str, opset: int, domain: str = DEFAULT_DOMAIN) -> Rule | None
     return next((form.rule for form in RULES.get((domain, name), ()) if form.since <= opset <= form.until), None)
 
 
+@dataclass(frozen=True)
+class BodyInput:
+    """An input of a body: what the file calls it, its type, and whether it follows from a symbolic dimension."""
+
+    name: str
+    type: TensorType
+    dynamic: bool
+
+
+class OnnxBody(ABC):
+    """What a rule sees of an attribute that is a graph."""
+
+    @property
+    @abstractmethod
+    def input_names(self) -> list[str]:
+        """Names of the declared inputs."""
+
+    @property
+    @abstractmethod
+    def input_ranks(self) -> list[int | None]:
+        """Their declared ranks; None where one is not declared."""
+
+    @abstractmethod
+    def inline(self, begin: Callable[[Scope], None] | None = None) -> tuple[Value, ...]:
+        """Make a body a part of the graph around; returns its outputs.
+
+        Args:
+            begin: called before the first node of the body, to define its inputs.
+        """
+
+    @abstractmethod
+    def build(
+        self, inputs: Sequence[BodyInput], begin: Callable[[Scope], None] | None = None, scope: Scope | None = None
+    ) -> Scope:
+        """A graph of the body, in a scope of its own: first the inputs given, then what it captured.
+
+        Args:
+            inputs: in this order.
+            begin: called before the first node of the body, to define further names or outputs.
+            scope: the scope around, where not that of the node.
+        """
+
+
 class OnnxNode:
     """What a rule sees of a node: operands as values, attributes as Python values, and the builder."""
 
     def __init__(
         self,
-        builder: Builder,
+        scope: Scope,
         kind: str,
         name: str,
         operands: tuple[Value | None, ...],
@@ -74,7 +122,8 @@ class OnnxNode:
         opset: int,
         result_count: int = 1,
     ) -> None:
-        self.builder = builder
+        self.scope = scope
+        self.builder = scope.builder
         self.kind = kind
         self.name = name
         self.operands = operands
@@ -110,7 +159,7 @@ class OnnxNode:
 
     def with_operands(self, *operands: Value | None) -> OnnxNode:
         """The same node, read as if it had these operands."""
-        return OnnxNode(self.builder, self.kind, self.name, operands, self.attributes, self.opset, self.result_count)
+        return OnnxNode(self.scope, self.kind, self.name, operands, self.attributes, self.opset, self.result_count)
 
     def emit(self, operator: Operator, *operands: Value | None) -> Value:
         return self.builder.emit(operator, *operands)
@@ -160,6 +209,17 @@ class OnnxNode:
     def tensor(self, name: str) -> Tensor | None:
         """An attribute of kind TENSOR."""
         return self._attribute(name, Tensor, None)
+
+    def body(self, name: str) -> OnnxBody:
+        """A required attribute of kind GRAPH.
+
+        Raises:
+            ModelError: it is missing.
+        """
+        body: OnnxBody | None = self._attribute(name, OnnxBody, None)  # type: ignore[type-abstract]
+        if body is None:
+            raise ModelError(f"attribute {name} is missing", expected="a graph")
+        return body
 
     def flag(self, name: str) -> bool:
         """An attribute of kind INT that means yes where it is not 0; no where it is left out."""

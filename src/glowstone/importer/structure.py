@@ -6,10 +6,11 @@ read, and every operator has a rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
+from glowstone.importer.bodies import bodies_of, nested_graphs
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain, rule_for
 
@@ -26,14 +27,20 @@ def check_structure(model: ModelFile) -> None:
         ModelError: names that are no text, computed twice or not at all, or nodes out of order.
         UnsupportedError: operators without a rule, all of them at once; sparse initializers.
     """
-    graph = model.proto.graph
-    _check_text(_names(graph))
-    _check_operators(model)
-    if graph.sparse_initializer:
-        raise UnsupportedError("sparse initializers are not supported", found=len(graph.sparse_initializer))
+    graphs = list(nested_graphs(model.proto.graph))
+    for graph in graphs:
+        _check_text(_names(graph))
+        if graph.sparse_initializer:
+            raise UnsupportedError("sparse initializers are not supported", found=len(graph.sparse_initializer))
+    _check_operators(model, graphs)
+    _check_graph(model.proto.graph, None)
+
+
+def _check_graph(graph: Any, around: frozenset[str] | None) -> None:
+    """Check definitions and uses; `around` are the names that a body sees besides its own, which hide them."""
     defined = _defined_before_nodes(graph)
-    _check_nodes(graph, defined)
-    _check_outputs(graph, defined)
+    _check_nodes(graph, defined, around or frozenset())
+    _check_outputs(graph, defined, around)
 
 
 def _names(graph: Any) -> Iterable[object]:
@@ -55,9 +62,9 @@ def _check_text(names: Iterable[object]) -> None:
             raise ModelError("a name is no text", expected="UTF-8", found=repr(name))
 
 
-def _check_operators(model: ModelFile) -> None:
+def _check_operators(model: ModelFile, graphs: Sequence[Any]) -> None:
     missing: dict[str, list[str]] = {}
-    for index, node in enumerate(model.proto.graph.node):
+    for index, node in ((index, node) for graph in graphs for index, node in enumerate(graph.node)):
         domain = canonical_domain(node.domain)
         if rule_for(node.op_type, model.opset(domain), domain) is None:
             kind = node.op_type if domain == DEFAULT_DOMAIN else f"{domain}.{node.op_type}"
@@ -87,12 +94,12 @@ def _defined_before_nodes(graph: Any) -> set[str]:
     return defined
 
 
-def _check_nodes(graph: Any, defined: set[str]) -> None:
+def _check_nodes(graph: Any, defined: set[str], around: frozenset[str]) -> None:
     computed = {name for node in graph.node for name in node.output}
     for index, node in enumerate(graph.node):
         context = {"node": node_name(node, index), "operator": node.op_type}
         for name in node.input:
-            if name and name not in defined:
+            if name and name not in defined and name not in around:
                 if name in computed:
                     raise ModelError(
                         f"operand {name!r} is computed by no earlier node",
@@ -102,6 +109,8 @@ def _check_nodes(graph: Any, defined: set[str]) -> None:
                         **context,
                     )
                 raise ModelError(f"operand {name!r} is computed by no node", expected="a value", found=name, **context)
+        for body in bodies_of(node):
+            _check_graph(body, around | defined)
         for name in node.output:
             if name and name in defined:
                 raise ModelError(
@@ -110,11 +119,11 @@ def _check_nodes(graph: Any, defined: set[str]) -> None:
             defined.add(name)
 
 
-def _check_outputs(graph: Any, defined: set[str]) -> None:
+def _check_outputs(graph: Any, defined: set[str], around: frozenset[str] | None) -> None:
     names: set[str] = set()
     for entry in graph.output:
-        if not entry.name or entry.name not in defined:
+        if not entry.name or (entry.name not in defined and entry.name not in (around or ())):
             raise ModelError(f"output {entry.name!r} is computed by no node", expected="a value", found=entry.name)
-        if entry.name in names:
+        if entry.name in names and around is None:  # a body may give one value twice
             raise ModelError(f"output {entry.name!r} is listed twice", expected="distinct names", found=entry.name)
         names.add(entry.name)

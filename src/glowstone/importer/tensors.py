@@ -12,6 +12,7 @@ import numpy as np
 
 from glowstone.errors import ModelError, UnsupportedError
 from glowstone.graph import Tensor
+from glowstone.importer.bodies import initializers
 from glowstone.types import ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -168,9 +169,9 @@ def _unreadable(name: str, location: str, error: Exception) -> ModelError:
 
 
 def external_locations(proto: Any) -> list[str]:
-    """Files that the initializers of a graph lie in, relative to the model's folder, each once, in order."""
+    """Files that the initializers of a graph and its bodies lie in, relative to the model's folder, each once."""
     found = []
-    for tensor in proto.initializer:
+    for tensor in initializers(proto):
         if tensor.data_location == _EXTERNAL:
             found += [entry.value for entry in tensor.external_data if entry.key == "location"]
     return list(dict.fromkeys(found))

@@ -14,6 +14,7 @@ import numpy as np
 from glowstone.errors import InternalError, UnsupportedError
 from glowstone.graph import Graph, Node, Operator, Tensor, Value
 from glowstone.irgen.constants import ConstantPool, block_channels
+from glowstone.irgen.schedule import schedule
 from glowstone.lir import Buffer, BufferKind, Copy, Instruction, Operation, Program, View
 from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.ops import Constant, Fused
@@ -79,7 +80,13 @@ class Generator:
             buffer = Buffer(value.name, BufferKind.INPUT, value.element, value.type.physical_shape)
             self.program.inputs.append(buffer)
             self._views[value] = buffer.view()
-        for node in self._order:
+        self._generate(self._order)
+        self._store_outputs()
+        place_lifetimes(self.program)
+        return self.program
+
+    def _generate(self, order: Sequence[Node]) -> None:
+        for node in order:
             if all(value.known is not None for value in node.results) or isinstance(node.operator, Constant):
                 continue
             application = Application(node)
@@ -88,9 +95,15 @@ class Generator:
                 raise UnsupportedError("no rule generates this operator", operator=application.operator.name)
             self._names = node.names
             rule(self, application)
-        self._store_outputs()
-        place_lifetimes(self.program)
-        return self.program
+
+    def body(self, body: Graph, arguments: Sequence[View]) -> list[View]:
+        """Generate a body here, on arguments that are somewhere already; returns where its outputs are."""
+        for value, view in zip(body.inputs, arguments, strict=True):
+            self.bind(value, view)
+        names = self._names
+        self._generate(schedule(body))
+        self._names = names
+        return [self.view(value) for value in body.outputs]
 
     def _store_outputs(self) -> None:
         for name, value in zip(self.graph.output_names, self.graph.outputs, strict=True):
@@ -122,6 +135,13 @@ class Generator:
         channels = value.shape[CHANNEL_AXIS] if block is not None else None
         self._count += 1
         return Buffer(f"p{self._count}", BufferKind.PLAN_CONSTANT, value.element, data.shape, channels, data).view()
+
+    def window(self, rows: View) -> View:
+        """A buffer that a loop moves along the first axis of a view, and the row it shows."""
+        row = View(rows.buffer, 0, rows.shape[1:], rows.strides[1:])
+        self._count += 1
+        buffer = Buffer(f"w{self._count}", BufferKind.WINDOW, rows.element, (row.last + 1,))
+        return View(buffer, 0, row.shape, row.strides)
 
     def new(self, type: TensorType) -> View:
         """A fresh activation buffer for a value of this type."""
@@ -161,6 +181,10 @@ class Generator:
         """Append an instruction. Operands: outputs first. Inputs whose strides the operation refuses are copied."""
         operands = tuple(self._acceptable(operation, index, view) for index, view in enumerate(views))
         self.program.body.append(Instruction(operation, operands, tuple(integers), self._names))
+
+    def insert(self, position: int, operation: Operation, *views: View, integers: Sequence[int] = ()) -> None:
+        """Put an instruction of control flow at a position of the body: its operands are known when its region is."""
+        self.program.body.insert(position, Instruction(operation, views, tuple(integers), self._names))
 
     def _acceptable(self, operation: Operation, index: int, view: View) -> View:
         if operation.accepts(index, view):

@@ -30,6 +30,8 @@ class BufferKind(enum.Enum):
     """Placed in the arena by the memory planner."""
     INPUT = "input"
     OUTPUT = "output"
+    WINDOW = "window"
+    """Memory of another buffer, along which it moves pass by pass of a loop."""
 
     @property
     def is_read_only(self) -> bool:

@@ -6,43 +6,55 @@ Out: an immutable array of little-endian int64 words. `glowstone/table.py` has i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from glowstone.lir.buffer import Buffer
+from glowstone.lir.control_table import ControlEncoder
 from glowstone.lir.instruction import Instruction
-from glowstone.table import HEADER_WORDS, WORDS, Address, KernelCall, Record, Words
+from glowstone.lir.operations.control import Control
+from glowstone.table import HEADER_WORDS, NO_CALL, WORDS, Address, KernelCall, Record, Words
 
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One CALL record before encoding."""
+    """An instruction before encoding. Control instructions are no calls."""
 
     instruction: Instruction
     call: KernelCall
     kernel: int
 
 
+def plan_calls(plan: Callable[[Instruction], KernelCall], instructions: Iterable[Instruction]) -> list[KernelCall]:
+    """What a backend's `plan` says of every instruction; `NO_CALL` for those of control flow."""
+    return [NO_CALL if isinstance(entry.operation, Control) else plan(entry) for entry in instructions]
+
+
 def encode(entries: Sequence[TableEntry], addresses: Mapping[Buffer, Address]) -> Words:
-    """Encode calls in order, closed by an END record."""
+    """Encode instructions in order, closed by an END record."""
     words: list[int] = []
+    control = ControlEncoder(words, addresses)
     for number, entry in enumerate(entries):
-        words.extend(_call_record(number, entry, addresses))
+        if entry.call is NO_CALL:
+            control.add(entry.instruction)
+        else:
+            words.extend(_call_record(number, entry.instruction, entry.call, entry.kernel, addresses))
     words.extend((Record.END, 2))
     return np.array(words, dtype="<i8")
 
 
-def _call_record(number: int, entry: TableEntry, addresses: Mapping[Buffer, Address]) -> list[int]:
-    call = entry.call
-    record = [Record.CALL, 0, entry.kernel, call.units, call.grain, call.scratch, call.cost, number]
-    for view in entry.instruction.operands:
+def _call_record(
+    number: int, instruction: Instruction, call: KernelCall, kernel: int, addresses: Mapping[Buffer, Address]
+) -> list[int]:
+    record = [Record.CALL, 0, kernel, call.units, call.grain, call.scratch, call.cost, number]
+    for view in instruction.operands:
         address = addresses[view.buffer]
         record += (address.base, address.offset + view.offset * view.element.size)
         record += view.shape
         record += view.strides
-    record += entry.instruction.integers
+    record += instruction.integers
     record += call.derived
     record[WORDS] = len(record)
     return record

@@ -5,9 +5,14 @@ In: a program. Out: nothing, or `VerificationError` that names the statement.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from glowstone.errors import GlowstoneError
 from glowstone.lir.buffer import Buffer, BufferKind, View
+from glowstone.lir.control_flow import verify_regions
 from glowstone.lir.instruction import Instruction
+from glowstone.lir.operation import Access
+from glowstone.lir.operations.control import Control
 from glowstone.lir.overlap import is_injective, overlaps, same_elements
 from glowstone.lir.program import Alloc, Dealloc, Program
 
@@ -25,6 +30,10 @@ def verify_program(program: Program) -> None:
         VerificationError: the first rule broken; `node` says which statement.
     """
     _verify_arguments(program)
+    try:
+        verify_regions(list(program.instructions()))
+    except ValueError as error:
+        raise VerificationError(str(error)) from error
     state = _Walk()
     for number, statement in enumerate(program.body):
         try:
@@ -112,13 +121,22 @@ class _Walk:
             if buffer.kind is BufferKind.ACTIVATION and buffer not in self.live:
                 raise ValueError(f"{buffer.name} is used outside its alloc and dealloc")
         instruction.verify()
-        verify_aliasing(instruction)
-        for view in instruction.inputs:
+        if not isinstance(instruction.operation, Control):
+            verify_aliasing(instruction)
+        for view in self._needed(instruction):
             if view.size and view.buffer.kind in _UNDEFINED_AT_FIRST and not self._may_be_written(view):
                 raise ValueError(f"{view} is read before anything is written there")
         for view in instruction.outputs:
             if view.size:
                 self.written.setdefault(view.buffer, []).append(view)
+
+    @staticmethod
+    def _needed(instruction: Instruction) -> Iterator[View]:
+        """Views whose content the instruction relies on: not of buffers that a region may only write."""
+        for view, access in instruction.accessed():
+            is_border = isinstance(instruction.operation, Control)
+            if access is Access.IN or (access is Access.INOUT and not is_border):
+                yield view
 
     def _may_be_written(self, view: View) -> bool:
         return any(overlaps(view, written) for written in self.written.get(view.buffer, ()))

@@ -7,7 +7,7 @@ strided one.
 
 from __future__ import annotations
 
-from glowstone.lir import Access, Buffer, BufferKind, Copy, Instruction, Program, View
+from glowstone.lir import Access, Buffer, BufferKind, Control, Copy, Instruction, Program, View
 from glowstone.lir.overlap import rebase, same_elements
 from glowstone.lir_passes.access_index import AccessIndex, Use
 
@@ -75,7 +75,7 @@ def _is_written_once(uses: list[Use], view: View) -> bool:
 
 def _costs_no_memory(destination: Buffer, source: Buffer) -> bool:
     """Whether the destination may live as long as both without taking more of the arena."""
-    return destination.kind is BufferKind.OUTPUT or destination.size == source.size
+    return destination.kind in (BufferKind.OUTPUT, BufferKind.WINDOW) or destination.size == source.size
 
 
 def _rewrite(index: AccessIndex, copy: Instruction, uses: list[Use], old: View, new: View) -> bool:
@@ -95,6 +95,8 @@ def _rewrite(index: AccessIndex, copy: Instruction, uses: list[Use], old: View, 
 def _fits(use: Use, view: View) -> bool:
     """Whether the operation takes the view for this operand, and not slower than the one it has."""
     operation = use.instruction.operation
+    if isinstance(operation, Control):  # the value is used in other regions than its copy
+        return False
     if not operation.accepts(use.operand, view):
         return False
     return operation.is_fast(use.operand, view) or not operation.is_fast(use.operand, use.view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glowstone.lir import BufferKind, Elementwise, Instruction, Program, View
+from glowstone.lir import BufferKind, Control, Elementwise, Instruction, Program, View
 from glowstone.lir.overlap import overlaps, same_elements
 from glowstone.lir_passes.access_index import AccessIndex
 
@@ -11,6 +11,8 @@ def eliminate_dead_stores(program: Program) -> bool:
     """Remove instructions, and outputs of elementwise ones, that nothing reads; returns whether any was."""
     index = AccessIndex(program)
     for instruction in index.instructions(backwards=True):
+        if isinstance(instruction.operation, Control):
+            continue
         outputs = instruction.outputs
         live = [_is_live(index, instruction, view) for view in outputs]
         if not any(live):

@@ -55,7 +55,7 @@ def check_legal(graph: Graph, is_legal: IsLegal, backend: str) -> None:
         UnsupportedError: lists operators and element types.
     """
     bad: dict[str, Node] = {}
-    for node in graph.nodes:
+    for node in (node for part in graph.nested() for node in part.nodes):
         if not is_legal(node):
             types = ", ".join(str(operand.type.element) for operand in node.present_operands())
             bad.setdefault(f"{node.operator.name}({types})", node)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from glowstone.errors import InternalError
 from glowstone.lir.buffer import Buffer, BufferKind
+from glowstone.lir.operations.control import LoopBegin
 from glowstone.lir.program import Program
 from glowstone.memory.planner import ALIGNMENT, MemoryPlan
 from glowstone.table import BASE_ARENA, BASE_CONSTANTS, BASE_PLAN_CONSTANTS, FIRST_ARGUMENT_BASE, Address
@@ -29,18 +30,18 @@ def assign_addresses(
     program: Program, plan: MemoryPlan, constant_offsets: Mapping[Buffer, int] | None = None
 ) -> AddressMap:
     """Constants at the offsets given, else one after another in order of first mention; activations as planned; a base
-    per input and output.
+    per input, output and window.
     """
     addresses = {buffer: Address(BASE_ARENA, offset) for buffer, offset in plan.offsets.items()}
     ends = {BASE_CONSTANTS: 0, BASE_PLAN_CONSTANTS: 0}
     for buffer, offset in (constant_offsets or {}).items():
         addresses[buffer] = Address(BASE_CONSTANTS, offset)
         ends[BASE_CONSTANTS] = max(ends[BASE_CONSTANTS], offset + buffer.bytes)
-    for base, buffer in enumerate([*program.inputs, *program.outputs], FIRST_ARGUMENT_BASE):
-        addresses[buffer] = Address(base, 0)
+    arguments = [*program.inputs, *program.outputs]
+    addresses.update((buffer, Address(base, 0)) for base, buffer in enumerate(arguments, FIRST_ARGUMENT_BASE))
     kinds = {BufferKind.CONSTANT: BASE_CONSTANTS, BufferKind.PLAN_CONSTANT: BASE_PLAN_CONSTANTS}
     for buffer in program.buffers():
-        if buffer in addresses:
+        if buffer in addresses or buffer.kind is BufferKind.WINDOW:
             continue
         if buffer.kind in kinds:
             base = kinds[buffer.kind]
@@ -48,4 +49,19 @@ def assign_addresses(
             ends[base] += -(-buffer.bytes // ALIGNMENT) * ALIGNMENT
         else:
             raise InternalError(f"no base for {buffer.kind.value} buffer {buffer.name}")
+    _place_windows(program, addresses, FIRST_ARGUMENT_BASE + len(arguments))
     return AddressMap(addresses, ends[BASE_CONSTANTS], ends[BASE_PLAN_CONSTANTS], plan.arena_bytes)
+
+
+def _place_windows(program: Program, addresses: dict[Buffer, Address], base: int) -> None:
+    """Give every window a base, which the walk over the table moves, and the offset of its rows in theirs."""
+    for instruction in program.instructions():
+        operation = instruction.operation
+        if not isinstance(operation, LoopBegin):
+            continue
+        for number in range(len(operation.windows)):
+            first = operation.first_window + 2 * number
+            window, rows = instruction.operands[first : first + 2]
+            start = addresses[rows.buffer].offset + rows.offset * rows.element.size
+            addresses[window.buffer] = Address(base, start)
+            base += 1

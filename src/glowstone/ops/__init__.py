@@ -44,6 +44,7 @@ from glowstone.ops.composed_reduction import (
     ReduceSumSquare,
 )
 from glowstone.ops.constant import Constant, ConstantOfShape
+from glowstone.ops.control import If, Loop
 from glowstone.ops.convolution import BatchNormalization, Conv
 from glowstone.ops.counted import Compress, NonZero, Unique
 from glowstone.ops.coupling import PairwiseCoupling
@@ -280,6 +281,7 @@ __all__ = [
     "HardSwish",
     "Hardmax",
     "Identity",
+    "If",
     "InstanceNormalization",
     "IntegerConvolution",
     "Iota",
@@ -295,6 +297,7 @@ __all__ = [
     "Log",
     "LogSoftmax",
     "Lookup",
+    "Loop",
     "LowBitMatMul",
     "LpNormalization",
     "LpPool",

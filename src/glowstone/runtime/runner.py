@@ -28,6 +28,8 @@ from glowstone.table import (
     HEADER_WORDS,
     KERNEL,
     KIND,
+    LOOP_FIRST_SLOT,
+    LOOP_SLOT_WORDS,
     SCRATCH,
     STATUS_CODE,
     STATUS_INSTRUCTION,
@@ -78,7 +80,7 @@ class PreparedTable:
 
 
 def prepare(words: Words, kernels: Sequence[int], base_count: int, keep_alive: object) -> PreparedTable:
-    """Check a table and sum it up.
+    """Check a table and sum it up. `base_count` counts bases that are not moved by loops; those of loops are added.
 
     Raises:
         ValueError: a record has an unknown kind or length, or names a kernel that is not there.
@@ -86,15 +88,18 @@ def prepare(words: Words, kernels: Sequence[int], base_count: int, keep_alive: o
     table = np.ascontiguousarray(words, "<i8")
     scratch = cost = 0
     has_loops = False
+    slots = [base_count - 1]
     for position, record in _records(table):
         if record[KIND] == Record.CALL:
             if not 0 <= record[KERNEL] < len(kernels):
                 raise ValueError(f"record at word {position} calls kernel {record[KERNEL]} of {len(kernels)}")
             scratch = max(scratch, record[SCRATCH])
             cost += record[COST]
-        has_loops = has_loops or record[KIND] == Record.LOOP
+        if record[KIND] == Record.LOOP:
+            has_loops = True
+            slots += record[LOOP_FIRST_SLOT::LOOP_SLOT_WORDS]
     addresses = np.array(kernels, np.int64)
-    return PreparedTable(table, addresses, base_count, scratch, cost, has_loops, keep_alive)
+    return PreparedTable(table, addresses, max(slots) + 1, scratch, cost, has_loops, keep_alive)
 
 
 def _records(table: Words) -> Iterator[tuple[int, list[int]]]:

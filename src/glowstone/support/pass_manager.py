@@ -8,7 +8,7 @@ the IR is valid before and after every pass, and a pass says it changed somethin
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -51,6 +51,7 @@ class PassManager(Generic[IR]):
         dump: called after each pass that changed something.
         skip: names of passes and fixed points to leave out.
         timings: seconds by pass name, added up here.
+        parts: the representation and those inside it, one after another; each pass runs on all of them.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class PassManager(Generic[IR]):
         dump: Dump | None = None,
         skip: frozenset[str] = frozenset(),
         timings: dict[str, float] | None = None,
+        parts: Callable[[IR], Iterable[IR]] | None = None,
     ) -> None:
         self._name = name
         self._verify = verify
@@ -71,6 +73,7 @@ class PassManager(Generic[IR]):
         self._dump = dump
         self._skip = skip
         self._timings = timings
+        self._parts = parts
         self._changes = 0
 
     def run(self, ir: IR, passes: Sequence[Step[IR]]) -> bool:
@@ -121,7 +124,10 @@ class PassManager(Generic[IR]):
 
     def _call(self, ir: IR, function: Pass[IR], before: str | None) -> bool:
         try:
-            return function(ir)
+            changed = False
+            for part in (ir,) if self._parts is None else self._parts(ir):
+                changed |= function(part)
+            return changed
         except InternalError as error:
             raise self._failure(f"pass {function.__name__} failed: {error.message}", before) from error
         except GlowstoneError as error:

@@ -39,7 +39,7 @@ def graph_at_stage(model: ModelSource, shapes: Mapping[str, tuple[int, ...]], st
         GlowstoneError: the model is not valid, or cannot have these shapes.
     """
     graph = importer.import_model(importer.open_model(model), shapes)
-    manager = PassManager("graph", verify=verify_graph, print=print_graph)
+    manager = PassManager("graph", verify=verify_graph, print=print_graph, parts=Graph.nested)
     for name, passes in graph_passes_by_stage().items():
         manager.run(graph, passes)
         if name == stage:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from glowstone.api import Model
 from glowstone.compiler import Plan
 from glowstone.lir import Buffer, Instruction, View
+from glowstone.lir.control_flow import regions
 from glowstone.lir.table import TableEntry, encode
 from glowstone.runtime.arena import aligned_bytes
 from glowstone.runtime.executable import address_of
@@ -64,7 +65,8 @@ def run_stepwise(
     Args:
         model: compiled at the shapes of the inputs.
         inputs: an array by input name.
-        step: called for each instruction, in order, with its number and a function that runs it.
+        step: called for each instruction, in order, with its number and a function that runs it; for one that begins
+            control flow, that runs all up to its end.
 
     Returns:
         The plan with the instructions, and the outputs by name.
@@ -76,14 +78,31 @@ def run_stepwise(
     arrays = [np.ascontiguousarray(inputs[buffer.name]) for buffer in plan.program.inputs]
     arrays += [np.empty(buffer.shape, buffer.element.dtype) for buffer in plan.program.outputs]
     memory = [executable.constants, executable.plan_constants, aligned_bytes(executable.arena_bytes), *arrays]
-    for number, (instruction, call) in enumerate(zip(plan.instructions, plan.calls, strict=True)):
-        words = encode([TableEntry(instruction, call, kernels[call.key])], plan.addresses.addresses)
+    for number, end in _steps(plan.instructions):
+        part = range(number, end)
+        entries = [TableEntry(plan.instructions[i], plan.calls[i], kernels.get(plan.calls[i].key, 0)) for i in part]
+        words = encode(entries, plan.addresses.addresses)
         table = prepare(words, library.addresses, len(memory), library.keep_alive)
-        runner = Runner(model.code, table, 1, lambda _, names=instruction.names: ", ".join(names))  # type: ignore[misc]
+        names = [", ".join(plan.instructions[i].names) for i in part]
+        runner = Runner(model.code, table, 1, names.__getitem__)
         runner.bases[: len(memory)] = [address_of(part) for part in memory]
         step(number, runner.run)
     results = arrays[len(plan.program.inputs) :]
     return plan, {argument.name: array for argument, array in zip(executable.outputs, results, strict=True)}
+
+
+def _steps(instructions: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """The instructions that run by themselves, and those from a border to its end, as ranges of numbers."""
+    inside = {region.begin: region.end for region in regions(instructions)}
+    result: list[tuple[int, int]] = []
+    number = 0
+    while number < len(instructions):
+        end = number
+        while end in inside:  # the first part of a branch is followed by the second
+            end = inside[end]
+        result.append((number, end + 1))
+        number = end + 1
+    return result
 
 
 def _aligned_copy(array: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from glowstone.api import Model
-from glowstone.api.report import algorithm
+from glowstone.api.report import algorithm, kernel_name
 from glowstone.lir import Instruction
 from glowstone.lir.printer import print_view
 from glowstone.table import KernelCall
@@ -49,6 +49,8 @@ def trace_model(model: Model, inputs: Mapping[str, Array], runs: int = _RUNS) ->
     events = [_name_event("process_name", "glowstone"), _name_event("thread_name", "instructions")]
     now = 0
     for number, (instruction, call) in enumerate(zip(plan.instructions, plan.calls, strict=True)):
+        if number not in best:
+            continue  # inside control flow, which is one event
         events.append(_event(number, instruction, call, now, best[number]))
         now += best[number]
     return {"traceEvents": events, "displayTimeUnit": "ns"}
@@ -72,7 +74,7 @@ def _event(number: int, instruction: Instruction, call: KernelCall, begin: int, 
         "args": {
             "instruction": number,
             "algorithm": algorithm(call.key, operation),
-            "kernel": getattr(call.key, "symbol", str(call.key)),
+            "kernel": kernel_name(call),
             "units": call.units,
             "expected_us": call.cost / 1000,
             "operands": [print_view(view) for view in instruction.operands],

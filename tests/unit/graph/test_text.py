@@ -60,7 +60,8 @@ def test_every_operator_comes_back(sample):
     parsed = round_trip(graph)
     again = parsed.outputs[0].node
     assert again is not None
-    assert again.operator == sample.operator
+    if not sample.operator.bodies:  # a body is equal to itself alone
+        assert again.operator == sample.operator
     assert repr(again.operator) == repr(sample.operator)  # 0, 0.0, -0.0 and False are equal, not the same
     assert again.names == node.names
     expected, found = evaluate_graph(graph, {}), evaluate_graph(parsed, {})

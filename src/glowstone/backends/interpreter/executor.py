@@ -27,7 +27,7 @@ Observer = Callable[[int], None]
 def run_table(
     words: Words,
     kernels: Sequence[InterpreterKey],
-    bases: Sequence[Bytes],
+    bases: list[Bytes],
     *,
     before: Observer | None = None,
     after: Observer | None = None,
@@ -37,7 +37,8 @@ def run_table(
     Args:
         words: the table of calls.
         kernels: the key of every kernel index.
-        bases: memory by base number; what a program may not write should be read-only.
+        bases: memory by base number; what a program may not write should be read-only. The bases that loops move are
+            added, and are what they are at the moment whenever an observer is called.
         before: called before each instruction.
         after: called after each instruction.
 
@@ -77,13 +78,13 @@ class _Walk:
         self,
         words: Words,
         kernels: Sequence[InterpreterKey],
-        bases: Sequence[Bytes],
+        bases: list[Bytes],
         before: Observer | None,
         after: Observer | None,
     ) -> None:
         self._words = words
         self._kernels = kernels
-        self._bases = list(bases)
+        self._bases = bases
         self._before = before
         self._after = after
         self._loops: dict[int, _Loop] = {}

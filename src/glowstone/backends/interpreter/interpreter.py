@@ -17,9 +17,9 @@ from glowstone.errors import ExecutionError, InputError, InternalError
 from glowstone.lir.buffer import Buffer, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.program import Program
-from glowstone.lir.table import TableEntry, encode
+from glowstone.lir.table import TableEntry, encode, plan_calls
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
-from glowstone.table import FIRST_ARGUMENT_BASE, Address
+from glowstone.table import FIRST_ARGUMENT_BASE, NO_CALL, Address
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Watcher = Callable[[int, Instruction, Callable[[View], Array]], None]
@@ -45,9 +45,11 @@ class Interpreter:
         self._map = assign_addresses(program, plan)
         self._instructions = list(program.instructions())
         planner, library = InterpreterPlanner(), InterpreterLibrary()
-        calls = [planner.plan(instruction) for instruction in self._instructions]
-        kernels = library.index_of([call.key for call in calls])
-        entries = [TableEntry(*entry) for entry in zip(self._instructions, calls, kernels, strict=True)]
+        calls = plan_calls(planner.plan, self._instructions)
+        entries = [
+            TableEntry(instruction, call, 0 if call is NO_CALL else library.index_of([call.key])[0])
+            for instruction, call in zip(self._instructions, calls, strict=True)
+        ]
         self._words = encode(entries, self._map.addresses)
         self._kernels = library.keys
         self._shared = _constant_bases(program, self._map)

@@ -4,6 +4,7 @@ from glowstone.irgen.rules.table import RULES, generates
 
 from glowstone.irgen.rules import (  # isort: skip
     counted,
+    control,
     creation,
     determinant,
     elementwise,
@@ -28,6 +29,7 @@ from glowstone.irgen.rules import (  # isort: skip
 
 __all__ = [
     "RULES",
+    "control",
     "counted",
     "creation",
     "determinant",

@@ -1,5 +1,6 @@
 """All operations of the low-level representation, by family."""
 
+from glowstone.lir.operations.control import Branch, Control, Join, LoopBegin, LoopEnd, Otherwise
 from glowstone.lir.operations.convolution import Convolution
 from glowstone.lir.operations.coupling import PairwiseCoupling
 from glowstone.lir.operations.cumulative import (
@@ -29,6 +30,8 @@ from glowstone.lir.operations.trees import TreeSums
 
 __all__ = [
     "ArgReduce",
+    "Branch",
+    "Control",
     "Convolution",
     "Copy",
     "Cumulative",
@@ -38,11 +41,15 @@ __all__ = [
     "Gather",
     "GatherElements",
     "GatherND",
+    "Join",
     "LayerNorm",
     "LinearRecurrence",
     "Lookup",
+    "LoopBegin",
+    "LoopEnd",
     "LowBitMatMul",
     "MatMul",
+    "Otherwise",
     "PairwiseCoupling",
     "Pool",
     "PoolWithIndices",

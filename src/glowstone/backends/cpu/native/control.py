@@ -14,12 +14,12 @@ from llvmlite import ir
 from glowstone.backends.cpu.ir_types import I8, I64, POINTER, Value
 from glowstone.backends.cpu.native.layout import RECORD_COST, Result, RunField
 from glowstone.backends.cpu.native.routine import Routine
-from glowstone.table import COST, KIND, UNITS, WORDS, Record
+from glowstone.table import COST, KIND, LOOP_FIRST_SLOT, LOOP_SLOT_WORDS, UNITS, WORDS, Record
 
 NEXT_CALL = "next_call"
 
-LOOP_COUNT_BASE, LOOP_COUNT_OFFSET, LOOP_SLOTS, LOOP_FIRST_SLOT = 2, 3, 4, 5
-SLOT_BASE, SLOT_SOURCE, SLOT_INCREMENT, SLOT_WORDS = 0, 1, 2, 3
+LOOP_COUNT_BASE, LOOP_COUNT_OFFSET, LOOP_SLOTS = 2, 3, 4
+SLOT_BASE, SLOT_SOURCE, SLOT_INCREMENT = 0, 1, 2
 NEXT_LOOP = 2
 BRANCH_BASE, BRANCH_OFFSET, BRANCH_TARGET = 2, 3, 4
 JUMP_TARGET = 2
@@ -120,7 +120,7 @@ class _Walk:
     def _slots(self, loop: Value) -> Iterator[Value]:
         """The body runs for each slot of a LOOP record, given the slot's address."""
         with self.routine.counted(0, self.routine.word(loop, LOOP_SLOTS)) as index:
-            offset = self.builder.mul(index, I64(SLOT_WORDS))
+            offset = self.builder.mul(index, I64(LOOP_SLOT_WORDS))
             yield self.routine.at(loop, self.builder.add(offset, I64(LOOP_FIRST_SLOT)))
 
     def _skip_loop(self) -> None:

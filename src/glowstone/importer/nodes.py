@@ -1,0 +1,161 @@
+"""Nodes of a file, one after another: operands by name, attributes as Python values, the rule, results by name.
+
+Attributes that are graphs become `Body` objects, which a rule builds as graphs of their own or makes a part of the
+graph around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from glowstone.errors import GlowstoneError, ModelError, UnknownValueError, UnsupportedError
+from glowstone.graph import Builder, Graph, Value
+from glowstone.importer.model_file import ModelFile
+from glowstone.importer.registry import BodyInput, OnnxBody, OnnxNode, canonical_domain, rule_for
+from glowstone.importer.scope import Scope
+from glowstone.importer.structure import node_name
+from glowstone.importer.tensors import decode_tensor
+from glowstone.ops import Constant
+
+
+def import_initializers(model: ModelFile, scope: Scope, tensors: Iterable[Any]) -> None:
+    """Emit the initializers of a graph of the file."""
+    for tensor in tensors:
+        scope.builder.names = (tensor.name,)
+        scope.define(tensor.name, scope.builder.emit(Constant(decode_tensor(tensor, model.folder))))
+
+
+def import_nodes(model: ModelFile, scope: Scope, nodes: Iterable[Any]) -> None:
+    """Emit the nodes of a graph of the file, in its order.
+
+    Raises:
+        GlowstoneError: with node and operator filled in.
+    """
+    for index, node in enumerate(nodes):
+        _import_node(model, scope, node, index)
+
+
+class Body(OnnxBody):
+    """A graph that is an attribute of a node in a scope."""
+
+    def __init__(self, model: ModelFile, proto: Any, scope: Scope) -> None:
+        self._model = model
+        self._proto = proto
+        self._scope = scope
+
+    @property
+    def input_names(self) -> list[str]:
+        return [entry.name for entry in self._proto.input]
+
+    @property
+    def input_ranks(self) -> list[int | None]:
+        tensors = [entry.type.tensor_type for entry in self._proto.input]
+        return [len(tensor.shape.dim) if tensor.HasField("shape") else None for tensor in tensors]
+
+    def inline(self, begin: Callable[[Scope], None] | None = None) -> tuple[Value, ...]:
+        inner = Scope(self._scope.builder, self._scope)
+        if begin is not None:
+            begin(inner)
+        return self._import(inner)
+
+    def build(
+        self, inputs: Sequence[BodyInput], begin: Callable[[Scope], None] | None = None, scope: Scope | None = None
+    ) -> Scope:
+        outer = scope or self._scope
+        graph = Graph(self._proto.name)
+        inner = Scope(Builder(graph, outer.builder.names), outer)
+        for entry in inputs:
+            inner.add_input(entry.name, entry.type, entry.dynamic)
+        if begin is not None:
+            begin(inner)
+        try:
+            outputs = self._import(inner)
+        except UnknownValueError as error:
+            error.value = inner.outside(error.value)
+            raise
+        for value, entry in zip(outputs, self._proto.output, strict=True):
+            graph.add_output(f"{len(graph.outputs)}.{entry.name}", value)  # one name may be there twice
+        return inner
+
+    def _import(self, scope: Scope) -> tuple[Value, ...]:
+        names = scope.builder.names
+        import_initializers(self._model, scope, self._proto.initializer)
+        import_nodes(self._model, scope, self._proto.node)
+        scope.builder.names = names
+        return tuple(scope.find(entry.name) for entry in self._proto.output)
+
+
+def _import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
+    name = node_name(node, index)
+    scope.builder.names = (name,)
+    try:
+        operands = tuple(scope.find(operand) if operand else None for operand in node.input)
+        attributes = _attributes(model, scope, node)
+        domain = canonical_domain(node.domain)
+        opset = model.opset(domain)
+        rule = rule_for(node.op_type, opset, domain)
+        assert rule is not None
+        wrapped = OnnxNode(scope, node.op_type, name, operands, attributes, opset, len(node.output))
+        results = rule(wrapped)
+    except GlowstoneError as error:
+        raise error.with_context(node=name, operator=node.op_type) from error.__cause__
+    results = results if isinstance(results, tuple) else (results,)
+    named = [output for output in node.output if output]
+    if len(named) > len(results):
+        raise UnsupportedError(
+            "a result of the operator is not supported",
+            node=name,
+            operator=node.op_type,
+            expected=f"at most {len(results)} results",
+            found=len(named),
+        )
+    for output, value in zip(node.output, results, strict=False):
+        if output:
+            value.name = value.name or output
+            scope.define(output, value)
+
+
+def _attributes(model: ModelFile, scope: Scope, node: Any) -> dict[str, Any]:
+    """The node's attributes by name: int, float, str, Tensor, Body, or a tuple of the first three.
+
+    Raises:
+        ModelError: two attributes of one name, or one whose kind is unknown.
+        UnsupportedError: a kind that no operator here has.
+    """
+    attributes: dict[str, Any] = {}
+    for attribute in node.attribute:
+        if attribute.name in attributes:
+            raise ModelError("an attribute is given twice", expected="distinct names", found=attribute.name)
+        attributes[attribute.name] = _attribute(model, scope, attribute)
+    return attributes
+
+
+def _attribute(model: ModelFile, scope: Scope, attribute: Any) -> Any:
+    import onnx
+
+    kinds = onnx.AttributeProto
+    field = {
+        kinds.INT: "i",
+        kinds.FLOAT: "f",
+        kinds.STRING: "s",
+        kinds.INTS: "ints",
+        kinds.FLOATS: "floats",
+        kinds.STRINGS: "strings",
+    }.get(attribute.type)
+    if attribute.type == kinds.TENSOR:
+        return decode_tensor(attribute.t, model.folder)
+    if attribute.type == kinds.GRAPH:
+        return Body(model, attribute.g, scope)
+    if field is None or attribute.ref_attr_name:
+        raise UnsupportedError(
+            f"attribute {attribute.name} is of a kind that is not supported",
+            expected="numbers, text, a tensor or a graph",
+            found=kinds.AttributeType.Name(attribute.type).lower(),
+        )
+    value = getattr(attribute, field)
+    if field == "s":
+        return value.decode("utf-8", "replace")
+    if field == "strings":
+        return tuple(text.decode("utf-8", "replace") for text in value)
+    return value if field in ("i", "f") else tuple(value)
