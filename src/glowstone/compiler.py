@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from glowstone.backends.backend import Backend, is_legal
 from glowstone.graph import Graph, Node, print_graph, rebuild, verify_graph
+from glowstone.graph.operator import Array
 from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
 from glowstone.irgen import ConstantPool, Generator, schedule
 from glowstone.lir import Instruction, Program
@@ -101,15 +102,19 @@ class Plan:
         return list(dict.fromkeys(call.key for call in self.calls if call is not NO_CALL))
 
 
-def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Settings) -> Template:
+def compile_template(
+    source: Graph, shapes: Mapping[str, Shape], settings: Settings, known: Mapping[str, Array] | None = None
+) -> Template:
     """Run every graph stage at the reference shape. The source graph is left as it is.
+
+    `known` are values of inputs that decide shapes, by name.
 
     Raises:
         GlowstoneError: the model cannot have these shapes, or the backend cannot run it.
     """
     backend = settings.backend
     with settings.stage("infer"):
-        graph = rebuild(source, shapes)
+        graph = rebuild(source, shapes, known)
     if settings.dump.is_on:
         settings.dump.write("imported.ir", print_graph(graph))
     manager = _graph_manager(settings)
@@ -127,15 +132,22 @@ def compile_template(source: Graph, shapes: Mapping[str, Shape], settings: Setti
     return Template(graph, order, ConstantPool())
 
 
-def plan_shape(template: Template, shapes: Mapping[str, Shape] | None, settings: Settings) -> Plan:
+def plan_shape(
+    template: Template,
+    shapes: Mapping[str, Shape] | None,
+    settings: Settings,
+    known: Mapping[str, Array] | None = None,
+) -> Plan:
     """From the template to a plan of one shape: infer again, schedule and generate, optimize, place in memory.
+
+    `known` are values of inputs that decide shapes, by name. Without shapes the plan is that of the template itself.
 
     Raises:
         GlowstoneError: an operator of the template refuses the shape (a guard of the template fails), or planned memory
             is above the limit.
     """
     with settings.stage("specialize"):
-        graph = template.graph if shapes is None else rebuild(template.graph, shapes)
+        graph = template.graph if shapes is None else rebuild(template.graph, shapes, known)
     with settings.stage("generate"):
         nodes = graph.nodes
         order = [nodes[index] for index in template.order]

@@ -74,18 +74,17 @@ class ShapeError(GlowstoneError, ValueError):
 class UnknownValueError(ShapeError):
     """A value that decides a shape depends on data that arrives with a call.
 
-    `value` is that value of the graph; `inputs` names the graph inputs it follows from by arithmetic the host can do,
-    once the importer has found them.
+    `value` is that value of the graph; where `is_fixed`, it must be the same in every call.
     """
 
-    def __init__(self, message: str, *, value: object = None) -> None:
+    def __init__(self, message: str, *, value: object = None, is_fixed: bool = False) -> None:
         super().__init__(
             message,
             expected="a value that follows from shapes and constants",
             remedy="fix the input it depends on with constants={...}",
         )
         self.value = value
-        self.inputs: tuple[str, ...] = ()
+        self.is_fixed = is_fixed
 
 
 class InputError(GlowstoneError, ValueError):

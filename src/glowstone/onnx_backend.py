@@ -35,7 +35,12 @@ class GlowstoneBackendRep(BackendRep):
             if len(arrays) > len(names):
                 raise InputError("too many inputs", expected=names, found=len(arrays))
             feed = dict(zip(names, arrays, strict=False))
-        return tuple(self._model.run({name: np.asarray(array) for name, array in feed.items()}).values())
+        return tuple(self._model.run({name: _value(given) for name, given in feed.items()}).values())
+
+
+def _value(given: Any) -> Any:
+    """An input as `Model.run` takes it: sequences and empty optionals stay what they are."""
+    return given if given is None or isinstance(given, list | dict) else np.asarray(given)
 
 
 class GlowstoneBackend(Backend):

@@ -18,22 +18,24 @@ from glowstone.api.machine import compiler_version, host_target, kernel_store, m
 from glowstone.api.model import Model
 from glowstone.api.saved_model import SavedModel, save
 from glowstone.api.source import Source
-from glowstone.api.value_model import Specialize, ValueModel
 from glowstone.backends.cpu.target import Target
 from glowstone.backends.cpu.tuning import Tuning, read_tuning
 from glowstone.errors import InputError, UnknownValueError
 from glowstone.options import NUMERICS, Options
 from glowstone.runtime.cache import Cache
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
+from glowstone.runtime.native import NativeCode
 from glowstone.runtime.threads import default_threads
 from glowstone.support.model_source import ModelSource
-from glowstone.types import Shape
 
 if TYPE_CHECKING:
     from glowstone.api.maker import Maker
     from glowstone.compiler import Settings
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+Whole = Callable[[Mapping[str, Any]], tuple[Model, Mapping[str, Any]]]
+"""Makes one program for inputs: a model, and those of the inputs that it still takes."""
 
 MOST_THREADS = 64
 
@@ -110,27 +112,30 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     tuning = _tuning(request.tuning, target)
     library = KernelLibrary(target, kernel_store(store, target))
     job = _Job(source, target, request.numerics, options, limit, library, tuning)
-    model: Model
+    code = run_loop(store, target)
     try:
-        model = Model(job.engine(store, progress), target, run_loop(store, target), threads)
-    except UnknownValueError as error:
-        signature = source.signature() if error.inputs else None
-        if signature is None:
-            raise
-        model = ValueModel(signature, error.inputs, threads, _specializer(request, progress))
+        model = Model(job.engine(store, progress), target, code, threads)
+    except UnknownValueError:
+        model = job.stepped(code, threads, _whole(request, progress))
     model.recipe = lambda: (compile_request, (replace(request, model=source.portable(), tuning=tuning),))
     return model
 
 
-def _specializer(request: Request, progress: Progress | None) -> Specialize:
-    """Compiles the request with the values of more inputs fixed."""
+def _whole(request: Request, progress: Progress | None) -> Whole:
+    """Compiles the request with the values of inputs that decide shapes fixed."""
 
-    def specialize(values: Mapping[str, Array], shapes: Mapping[str, Shape]) -> Model:
-        constants = {**(request.constants or {}), **values}
-        wanted = {**shapes, **{name: shape for name, shape in (request.shapes or {}).items() if name in shapes}}
-        return compile_request(replace(request, constants=constants, shapes=wanted), progress)
+    def whole(inputs: Mapping[str, Any]) -> tuple[Model, Mapping[str, Any]]:
+        from glowstone import importer  # the door to the compiler
 
-    return specialize
+        source = Source(request.model, request.shapes, request.constants)
+        fixed = importer.deciding_inputs(source.file(), {**inputs, **source.constants})
+        constants = {**source.constants, **{name: inputs[name] for name in fixed if name in inputs}}
+        left = {name: value for name, value in inputs.items() if name not in constants}
+        shapes = {**{name: np.shape(value) for name, value in left.items()}, **(request.shapes or {})}
+        wanted = {name: shape for name, shape in shapes.items() if name in left}
+        return compile_request(replace(request, constants=constants, shapes=wanted), progress), left
+
+    return whole
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,12 @@ class _Job:
         from glowstone.api import compiling  # the door to the compiler
 
         return compiling.compile_engine(self.source, self._settings(), self.library, progress)
+
+    def stepped(self, code: NativeCode, threads: int, whole: Whole) -> Model:
+        """A model that runs in steps."""
+        from glowstone.api import compiling  # the door to the compiler
+
+        return compiling.compile_stepped(self.source, self._settings(), self.library, code, threads, whole)
 
     def _settings(self) -> Settings:
         from glowstone.api import compiling  # the door to the compiler

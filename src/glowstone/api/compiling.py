@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from glowstone import importer
 from glowstone.api.engine import Engine
 from glowstone.api.maker import Maker, signature_of
+from glowstone.api.model import Model
 from glowstone.api.saved_model import SavedModel
 from glowstone.api.saved_template import SavedTemplate
 from glowstone.api.source import Source
+from glowstone.api.stepped_model import SteppedModel
+from glowstone.api.steps import SteppedGraph
+from glowstone.api.workshop import Workshop
 from glowstone.backends.cpu.backend import CpuBackend
 from glowstone.backends.cpu.compile_pool import CompilePool
 from glowstone.backends.cpu.target import Target
@@ -22,6 +28,7 @@ from glowstone.compiler import Settings
 from glowstone.graph import Graph
 from glowstone.options import Options
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
+from glowstone.runtime.native import NativeCode
 from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.threads import default_threads
 
@@ -68,6 +75,31 @@ def _processes(graph: Graph, options: Options) -> int:
     if len(graph.nodes) < LEAST_NODES:
         return 1
     return options.compile_processes or default_threads(MOST_PROCESSES)
+
+
+def compile_stepped(
+    source: Source,
+    settings: Settings,
+    library: KernelLibrary,
+    code: NativeCode,
+    threads: int,
+    whole: Callable[[Mapping[str, Any]], tuple[Model, Mapping[str, Any]]],
+) -> Model:
+    """A model that runs in steps; its parts are compiled when values first arrive there.
+
+    Raises:
+        GlowstoneError: the structure of the model is wrong, or it has operators that are not there.
+    """
+    file = source.file()
+    importer.check_structure(file)
+    inputs, outputs = importer.declared_ports(file)
+    taken = [port for port in inputs if port.name not in source.constants]
+    fixed = {
+        port.name: source.constants[port.name].astype(port.dtype) for port in inputs if port.name in source.constants
+    }
+    graph = importer.FileGraph(file, file.proto.graph, None, fixed)
+    workshop = Workshop(settings, library, code, threads, source.shapes)
+    return SteppedModel((taken, outputs), SteppedGraph(graph, workshop), whole)
 
 
 def maker_of_saved(source: Source, saved: SavedModel, settings: Callable[[], Settings]) -> Callable[[Engine], Maker]:

@@ -23,9 +23,17 @@ if TYPE_CHECKING:
 
 MOST_EXECUTABLES = 32
 """Shapes kept ready; the least recently used go."""
+MOST_PLANS = 256
+"""The same of a part of a model that runs in steps, whose shapes follow from data."""
 
 Shapes = tuple[Shape, ...]
 """One shape per input, in order."""
+
+Values = tuple[bytes, ...]
+"""The elements of each input whose value decides shapes, in order."""
+
+Call = tuple[Shapes, Values]
+"""What a plan depends on."""
 
 Port = tuple[str, ElementType, tuple[Dimension, ...]]
 """Name, element type and dimensions (a text where symbolic) of an input or output."""
@@ -49,19 +57,33 @@ class Counters:
 
 
 class Engine:
-    """One model. `make` gives the maker of what is not ready, and is called at most once."""
+    """One model, or a part of one. `make` gives the maker of what is not ready, and is called at most once.
+
+    `deciding` are the inputs whose values decide shapes, by number; `reference_values` are theirs where the engine was
+    made.
+    """
 
     def __init__(
-        self, signature: Signature, reference: Shapes, library: KernelLibrary, make: Callable[[Engine], Maker]
+        self,
+        signature: Signature,
+        reference: Shapes,
+        library: KernelLibrary,
+        make: Callable[[Engine], Maker],
+        deciding: tuple[int, ...] = (),
+        reference_values: Values = (),
+        most_executables: int = MOST_EXECUTABLES,
     ) -> None:
         self.signature = signature
         self.reference = reference
+        self.deciding = deciding
+        self.reference_values = reference_values
+        self._most_executables = most_executables
         self.library = library
         self.arenas = ArenaPool()
         self.counters = Counters()
         self._make = make
         self._maker: Maker | None = None
-        self._executables: OrderedDict[Shapes, Executable] = OrderedDict()
+        self._executables: OrderedDict[Call, Executable] = OrderedDict()
         self._lock = ForkSafeLock()
 
     @property
@@ -77,34 +99,40 @@ class Engine:
         """How the model is compiled."""
         return self.maker.settings
 
-    def executable(self, shapes: Shapes, progress: Progress | None = None) -> Executable:
-        """What runs these shapes; made on first use.
+    def executable(self, shapes: Shapes, progress: Progress | None = None, values: Values = ()) -> Executable:
+        """What runs these shapes, and these values of deciding inputs; made on first use.
 
         Raises:
             GlowstoneError: the model cannot have these shapes, or planned memory is above the limit.
         """
         with self._lock:
-            found = self._executables.get(shapes)
+            call = (shapes, values)
+            found = self._executables.get(call)
             if found is None:
-                found = self.maker.executable(shapes, progress)
-                self._executables[shapes] = found
-                while len(self._executables) > MOST_EXECUTABLES:
+                found = self.maker.executable(call, progress)
+                self._executables[call] = found
+                while len(self._executables) > self._most_executables:
                     self._executables.popitem(last=False)
             else:
-                self._executables.move_to_end(shapes)
+                self._executables.move_to_end(call)
             return found
 
     def adopt(self, executable: Executable) -> None:
         """Take the executable of the reference shape, which the cache held."""
-        self._executables[self.reference] = executable
+        self._executables[self.reference_call] = executable
         self.counters.templates += 1
+
+    @property
+    def reference_call(self) -> Call:
+        """The call that the engine was made for."""
+        return self.reference, self.reference_values
 
     def reference_plan(self) -> Plan:
         """The plan at the reference shape, made again where the executable came from the cache."""
         with self._lock:
             return self.maker.reference_plan()
 
-    def ready_template(self, at: Shapes) -> Ready:
-        """See `Maker.ready_template`."""
+    def reference_template(self) -> Ready:
+        """The template at the reference shape."""
         with self._lock:
-            return self.maker.ready_template(at)
+            return self.maker.ready_template(self.reference_call)

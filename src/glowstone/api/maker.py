@@ -1,7 +1,8 @@
 """Templates and plans of one model: what turns a shape into something that runs.
 
 A template is chosen by the shape alone, never by the history of calls: first the one at the reference shape, then one
-at the canonical shape of the call's class (extents 0, 1 or more), then one at the very shape.
+at the canonical shape of the call's class (extents 0, 1 or more), then one at the very shape. Where values of inputs
+decide shapes, they are part of what is called the shape here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from glowstone.api.bundling import write_executable_bundle
-from glowstone.api.engine import Engine, Shapes, Signature
+from glowstone.api.engine import Call, Engine, Shapes, Signature
 from glowstone.backends.cpu.kernel_family import KernelKey
 from glowstone.backends.cpu.target import Target
 from glowstone.compiler import Plan, Settings, Template, compile_template, plan_shape
 from glowstone.errors import GlowstoneError, LimitError
 from glowstone.graph import Graph
+from glowstone.graph.operator import Array
 from glowstone.lir import BufferKind
 from glowstone.runtime.arena import Bytes, aligned_bytes
 from glowstone.runtime.executable import Argument, Executable
@@ -25,6 +29,12 @@ from glowstone.runtime.kernel_library import Progress
 from glowstone.runtime.runner import prepare
 from glowstone.table import FIRST_ARGUMENT_BASE
 from glowstone.types import Shape
+
+Import = Callable[[Mapping[str, Shape], Mapping[str, Array]], Graph]
+"""Imports at shapes of inputs, and values of those that decide shapes, by name."""
+
+MOST_TEMPLATES = 16
+"""Templates kept besides that of the reference shape; the oldest go."""
 
 
 @dataclass(eq=False)
@@ -49,52 +59,55 @@ class Maker:
     what a condition on shapes leaves out of one graph may be part of another.
     """
 
-    def __init__(self, engine: Engine, source: Callable[[Mapping[str, Shape]], Graph], settings: Settings) -> None:
+    def __init__(self, engine: Engine, source: Import, settings: Settings) -> None:
         self.settings = settings
         self._engine = engine
         self._source = source
         self._plan: Plan | None = None
         self._saved: Saved | None = None
-        self._templates: dict[Shapes, Callable[[], Ready] | Ready] = {}
+        self._templates: dict[Call, Callable[[], Ready] | Ready] = {}
 
-    def executable(self, shapes: Shapes, progress: Progress | None) -> Executable:
-        """What runs these shapes.
+    def executable(self, call: Call, progress: Progress | None) -> Executable:
+        """What runs a call.
 
         Raises:
             GlowstoneError: the model cannot have these shapes, or planned memory is above the limit.
         """
         engine = self._engine
         failure: GlowstoneError | None = None
-        for at in dict.fromkeys((engine.reference, self._canonical(shapes), shapes)):
+        shapes, values = call
+        for at in dict.fromkeys((engine.reference_call, (self._canonical(shapes), values), call)):
             try:
                 ready = self.ready_template(at)
-                plan = plan_shape(ready.template, self._named(shapes), self.settings)
+                plan = plan_shape(ready.template, self._named(shapes), self.settings, self._known(call))
             except LimitError:
                 raise
             except GlowstoneError as error:  # a guard of this template fails: the next candidate
                 failure = error
                 continue
             engine.counters.plans += 1
-            if shapes == engine.reference:
+            if call == engine.reference_call:
                 self._plan = plan
             return self._executable(plan, ready.block, progress)
         assert failure is not None
         raise failure
 
-    def ready_template(self, at: Shapes) -> Ready:
-        """The template made at these shapes; compiled on first use, together with its block of weights."""
+    def ready_template(self, at: Call) -> Ready:
+        """The template made for a call; compiled on first use, together with its block of weights."""
         entry = self._templates.get(at)
         if entry is None:
             entry = self._compile(at)
         elif callable(entry):
             entry = entry()
         self._templates[at] = entry
+        if len(self._templates) > 1 + MOST_TEMPLATES:
+            del self._templates[next(call for call in self._templates if call != self._engine.reference_call)]
         return entry
 
     def adopt(self, saved: Saved) -> None:
         """Take the template of the reference shape and the kernel keys, which the cache held."""
         self._saved = saved
-        self._templates[self._engine.reference] = saved.ready
+        self._templates[self._engine.reference_call] = saved.ready
 
     def saved_keys(self) -> Sequence[KernelKey]:
         """Keys of the kernels that came from the cache, by index."""
@@ -103,9 +116,9 @@ class Maker:
     def reference_plan(self) -> Plan:
         """The plan at the reference shape."""
         if self._plan is None:
-            reference = self._engine.reference
-            ready = self.ready_template(reference)
-            self._plan = plan_shape(ready.template, self._named(reference), self.settings)
+            call = self._engine.reference_call
+            ready = self.ready_template(call)
+            self._plan = plan_shape(ready.template, self._named(call[0]), self.settings, self._known(call))
         return self._plan
 
     def write_bundle(self, target: Target, folder: Path, name: str) -> tuple[Path, Path]:
@@ -114,10 +127,12 @@ class Maker:
         keys = tuple(key for _, _, key in engine.library.objects())
         return write_executable_bundle(engine.executable(engine.reference), keys, target, folder, name)
 
-    def _compile(self, at: Shapes) -> Ready:
+    def _compile(self, at: Call) -> Ready:
         """The full pipeline. Planning once at the template's own shape settles which constants there are."""
         self._engine.counters.pipeline_runs += 1
-        template = compile_template(self._source(self._named(at)), self._named(at), self.settings)
+        known = self._known(at)
+        source = self._source(self._named(at[0]), known)
+        template = compile_template(source, self._named(at[0]), self.settings, known)
         plan_shape(template, None, self.settings)
         with self.settings.stage("pack constants"):
             block = aligned_bytes(template.constants.bytes)
@@ -147,6 +162,14 @@ class Maker:
     def _named(self, shapes: Shapes) -> Mapping[str, Shape]:
         names = [name for name, _, _ in self._engine.signature.inputs]
         return dict(zip(names, shapes, strict=True))
+
+    def _known(self, call: Call) -> Mapping[str, Array]:
+        """Values of the deciding inputs, by name."""
+        known = {}
+        for number, elements in zip(self._engine.deciding, call[1], strict=True):
+            name, element, _ = self._engine.signature.inputs[number]
+            known[name] = np.frombuffer(elements, element.dtype).reshape(call[0][number])
+        return known
 
     def _executable(self, plan: Plan, block: Bytes, progress: Progress | None) -> Executable:
         library = self._engine.library

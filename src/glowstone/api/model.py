@@ -24,11 +24,17 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or output as the model declares it; a symbolic dimension is a text."""
+    """An input or output as the model declares it; a symbolic dimension is a text.
+
+    `kind` is "tensor", or for example "seq(tensor)" or "optional(seq(tensor))", of tensors of that type. Texts are of
+    the type object. Without `has_rank` the file says nothing of the shape.
+    """
 
     name: str
     shape: tuple[Dimension, ...]
     dtype: np.dtype[Any]
+    kind: str = "tensor"
+    has_rank: bool = True
 
 
 class Model:
@@ -212,8 +218,11 @@ class Model:
 
     def _check_shapes(self, shapes: Shapes) -> None:
         """Raise ShapeError where ranks, static dimensions or symbols do not fit."""
+        self._check_shapes_of(self.inputs, shapes)
+
+    def _check_shapes_of(self, inputs: Sequence[TensorInfo], shapes: Shapes) -> None:
         symbols: dict[str, tuple[str, int]] = {}
-        for info, shape in zip(self.inputs, shapes, strict=True):
+        for info, shape in zip(inputs, shapes, strict=True):
             fits = len(shape) == len(info.shape) and all(
                 isinstance(dimension, str) or dimension == extent
                 for dimension, extent in zip(info.shape, shape, strict=True)

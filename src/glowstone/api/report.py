@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from glowstone.api.engine import Engine
 from glowstone.table import NO_CALL, KernelCall
 
 if TYPE_CHECKING:
-    from glowstone.compiler import Plan
+    from glowstone.compiler import Plan, Settings
 
 
 def build_report(engine: Engine) -> dict[str, Any]:
@@ -29,17 +30,35 @@ def build_report(engine: Engine) -> dict[str, Any]:
         for instruction, call in zip(plan.instructions, plan.calls, strict=True)
     ]
     return {
-        "backend": engine.settings.backend.name,
+        **_timings(engine.settings),
         "reference_shapes": {
             name: list(shape) for (name, _, _), shape in zip(engine.signature.inputs, engine.reference, strict=True)
         },
-        "stages": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.stages.items()],
-        "passes": [{"name": name, "seconds": seconds} for name, seconds in engine.settings.passes.items()],
         "kernels": sorted({str(entry["kernel"]) for entry in instructions} - {""}),
         "memory": memory_report(plan, engine),
         "instructions": instructions,
         "counters": {**vars(engine.counters), "kernels_compiled": engine.library.compiled},
         "host_steps": 0,  # every instruction of a table is a generated kernel
+    }
+
+
+def plan_summary(parts: Sequence[Mapping[str, Any]], settings: Settings) -> dict[str, Any]:
+    """The reports of parts as one: their instructions one after another, and the most memory that one of them needs."""
+    names = ("arena_bytes", "bound_bytes", "constants_bytes", "plan_constants_bytes", "scratch_bytes_per_thread")
+    join = {"constants_bytes": sum, "plan_constants_bytes": sum}
+    return {
+        **_timings(settings),
+        "kernels": sorted({kernel for part in parts for kernel in part["kernels"]}),
+        "memory": {name: join.get(name, max)([0, *(part["memory"][name] for part in parts)]) for name in names},
+        "instructions": [entry for part in parts for entry in part["instructions"]],
+    }
+
+
+def _timings(settings: Settings) -> dict[str, Any]:
+    return {
+        "backend": settings.backend.name,
+        "stages": [{"name": name, "seconds": seconds} for name, seconds in settings.stages.items()],
+        "passes": [{"name": name, "seconds": seconds} for name, seconds in settings.passes.items()],
     }
 
 

@@ -50,7 +50,7 @@ def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[by
     from glowstone.api.saved_template import pickle_template  # the compiler is there: the model comes from it
 
     executable = engine.executable(engine.reference)
-    ready = engine.ready_template(engine.reference)
+    ready = engine.reference_template()
     objects = engine.library.objects()
     first = ReadyRecord(
         engine.signature,

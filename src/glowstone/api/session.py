@@ -72,7 +72,9 @@ class NodeArg:
 
     @staticmethod
     def of(info: TensorInfo) -> NodeArg:
-        return NodeArg(info.name, list(info.shape), f"tensor({_TYPE_NAMES[ElementType.from_dtype(info.dtype)]})")
+        is_text = info.dtype.kind == "O"
+        element = "string" if is_text else _TYPE_NAMES[ElementType.from_dtype(info.dtype)]
+        return NodeArg(info.name, list(info.shape), info.kind.replace("tensor", f"tensor({element})"))
 
 
 class InferenceSession:

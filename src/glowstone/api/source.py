@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from glowstone.api.digest_index import file_state, known_digest, remember_digest
-from glowstone.api.engine import Signature
 from glowstone.errors import InputError, ModelError
 from glowstone.runtime.cache import Cache
 from glowstone.support.model_source import ModelSource, locate, read_bytes
@@ -41,8 +40,8 @@ class Source:
         """The file's bytes between the first read and the first import."""
         self._locations: list[str] = []
 
-    def graph(self, shapes: Mapping[str, Shape] | None = None) -> Graph:
-        """Import the model, at its reference shapes or others.
+    def graph(self, shapes: Mapping[str, Shape] | None = None, known: Mapping[str, Array] | None = None) -> Graph:
+        """Import the model, at its reference shapes or others; no values of inputs are `known`: that is for parts.
 
         Raises:
             ModelError: the model is not valid, or not what it was when it was compiled.
@@ -53,22 +52,24 @@ class Source:
         self._locations = importer.external_locations(opened.proto.graph)
         return importer.import_model(opened, {**self._shapes, **(shapes or {})}, self._constants)
 
-    def graph_once(self, graph: Graph) -> Callable[[Mapping[str, Shape]], Graph]:
+    def graph_once(self, graph: Graph) -> Callable[[Mapping[str, Shape], Mapping[str, Array]], Graph]:
         """A function that imports the model at given shapes; the first time it gives the graph already there."""
         waiting = [graph]
-        return lambda shapes: waiting.pop() if waiting else self.graph(shapes)
+        return lambda shapes, _: waiting.pop() if waiting else self.graph(shapes)
 
-    def signature(self) -> Signature | None:
-        """Inputs and outputs as the file declares them; None where it leaves out an output's type or rank."""
-        from glowstone import importer
+    def file(self) -> ModelFile:
+        """The parsed file."""
+        return self._open()
 
-        opened = self._open()
-        declared = importer.declared_inputs(opened)
-        outputs = importer.declared_outputs(opened)
-        if outputs is None:
-            return None
-        inputs = tuple((name, *entry) for name, entry in declared.items() if name not in self._constants)
-        return Signature(inputs, tuple((name, *entry) for name, entry in outputs.items()))
+    @property
+    def shapes(self) -> Mapping[str, Shape]:
+        """Reference shapes by input name."""
+        return self._shapes
+
+    @property
+    def constants(self) -> Mapping[str, Array]:
+        """Inputs fixed at compile time."""
+        return self._constants
 
     def portable(self) -> bytes:
         """The model as one message, weights and all.

@@ -13,7 +13,7 @@ import glowstone
 from glowstone.cli.arguments import debug_option, model_argument, parse_file, shape_option, threads_option, unique
 from glowstone.cli.console import progress, results, table
 from glowstone.cli.images import image_options
-from glowstone.tools.arrays import save_arrays
+from glowstone.tools.arrays import flat_arrays, save_arrays
 from glowstone.tools.images import Preparation
 from glowstone.tools.input_files import model_inputs, read_files
 
@@ -56,7 +56,7 @@ def run(
             model_path, shapes={name: array.shape for name, array in arrays.items()}, threads=threads
         )
         step("running")
-        outputs = model.run(arrays)
+        outputs = flat_arrays(model.run(arrays))
     if output is not None:
         save_arrays(output, outputs)
     results().print(_summary(outputs))
@@ -65,8 +65,9 @@ def run(
 def _summary(outputs: Mapping[str, npt.NDArray[Any]]) -> Any:
     rows = []
     for name, array in outputs.items():
+        is_measured = array.size and array.dtype.kind != "O"
         extremes = (
-            [f"{value:.6g}" for value in (array.min(), array.max(), array.mean())] if array.size else ["", "", ""]
+            [f"{value:.6g}" for value in (array.min(), array.max(), array.mean())] if is_measured else ["", "", ""]
         )
         rows.append([name, array.dtype, "x".join(map(str, array.shape)) or "scalar", *extremes])
     columns = ["output", "type", "shape", "minimum", "maximum", "mean"]

@@ -17,7 +17,6 @@ from glowstone.graph.parser import parse_graph
 from glowstone.graph.printer import GRAPH_TEXT_VERSION, named_tensors, print_graph
 from glowstone.graph.rewriter import apply_patterns, rewrite
 from glowstone.graph.tensor import Tensor
-from glowstone.graph.unknown_value import deciding_inputs
 from glowstone.graph.verifier import verify_graph
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "Value",
     "apply_patterns",
     "as_tuple",
-    "deciding_inputs",
     "evaluate_graph",
     "named_tensors",
     "operator",

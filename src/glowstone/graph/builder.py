@@ -67,11 +67,13 @@ class Builder:
             raise refused.with_context(node=self.names[0] if self.names else None, operator=operator.name) from error
 
 
-def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
+def rebuild(
+    graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None, known: Mapping[str, Array] | None = None
+) -> Graph:
     """A new graph with the same operators, re-inferred from the input shapes given (by input name).
 
     This is how a template becomes a plan for another shape: the builder and every `infer` run
-    as they did the first time.
+    as they did the first time. `known` are values of inputs that the host must know.
 
     Raises:
         GlowstoneError: an operator refuses its operands at these shapes, or an assumption does not hold.
@@ -79,7 +81,9 @@ def rebuild(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -
     copy = Graph(graph.name)
     for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True):
         shape = shapes.get(value.name, value.shape) if shapes else value.shape
-        copy.add_input(value.name, value.type.with_shape(shape), dimensions)
+        made = copy.add_input(value.name, value.type.with_shape(shape), dimensions)
+        made.known = (known or {}).get(value.name, value.known)
+        made.dynamic = value.dynamic
     outputs = inline(Builder(copy), graph, copy.inputs)
     for name, value, dimensions in zip(graph.output_names, outputs, graph.output_dimensions, strict=True):
         copy.add_output(name, value, dimensions)

@@ -12,18 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnknownValueError, UnsupportedError
-from glowstone.graph import (
-    KNOWN_ELEMENTS_LIMIT,
-    Builder,
-    Graph,
-    Tensor,
-    Value,
-    deciding_inputs,
-)
+from glowstone.errors import GlowstoneError, InputError, ModelError, ShapeError, UnknownValueError
+from glowstone.graph import Builder, Graph, Tensor, Value
 from glowstone.importer import rules
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.nodes import import_initializers, import_nodes
+from glowstone.importer.ports import check_values, dimensions_of, open_inputs
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import check_structure
 from glowstone.importer.tensors import element_type
@@ -37,8 +31,6 @@ logger = logging.getLogger("glowstone")
 NOMINAL_EXTENTS = (64, 224, 48, 32, 128, 256, 16, 8, 4, 2, 1)
 """Tried in this order for symbolic dimensions without a reference shape; the first axis of an input counts as batch."""
 NOMINAL_BATCH = 1
-
-UNKNOWN_EXTENT = -1
 
 assert rules
 
@@ -56,68 +48,31 @@ def import_model(
         constants: inputs fixed at compile time, by name.
 
     Raises:
-        UnknownValueError: a shape depends on the values of inputs, which the error names where that is so.
+        UnknownValueError: a shape depends on the values of inputs, or there are values that are no tensors.
         ModelError, UnsupportedError, ShapeError, LimitError: each names file, node and operator.
     """
     try:
         check_structure(model)
+        check_values(model)
         graph_inputs = declared_inputs(model)
         _check_names(graph_inputs, shapes or {}, constants or {})
         return _at_reference(model, graph_inputs, dict(shapes or {}), dict(constants or {}))
-    except UnknownValueError as error:
-        if isinstance(error.value, Value):
-            error.inputs = deciding_inputs(error.value, KNOWN_ELEMENTS_LIMIT)
-        raise error.with_context(file=model.name) from error.__cause__
     except GlowstoneError as error:
         raise error.with_context(file=model.name) from error.__cause__
 
 
 def declared_inputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dimension, ...]]]:
-    """Element type and dimensions of every input that no initializer gives, by name; unknown ones get a symbol."""
-    initializers = {tensor.name for tensor in model.proto.graph.initializer}
-    result = {}
-    for entry in model.proto.graph.input:
-        if entry.name in initializers:
-            continue
-        if entry.type.WhichOneof("value") != "tensor_type":
-            raise UnsupportedError(
-                f"input {entry.name!r} is no tensor", expected="a tensor", found=entry.type.WhichOneof("value")
-            )
-        tensor = entry.type.tensor_type
-        element = element_type(tensor.elem_type, f"input {entry.name!r}")
-        if not tensor.HasField("shape"):
-            raise UnsupportedError(
-                f"input {entry.name!r} has no rank",
-                expected="a shape, symbolic where unknown",
-                remedy="run onnx shape inference, or declare the rank",
-            )
-        result[entry.name] = (element, _dimensions(entry.name, tensor.shape.dim))
-    return result
+    """Element type and dimensions of every input that no initializer gives, by name; unknown ones get a symbol.
 
-
-def declared_outputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dimension, ...]]] | None:
-    """Element type and dimensions of every output, by name; None where the file leaves one out."""
-    result = {}
-    for entry in model.proto.graph.output:
-        tensor = entry.type.tensor_type
-        if entry.type.WhichOneof("value") != "tensor_type" or not tensor.elem_type or not tensor.HasField("shape"):
-            return None
-        element = element_type(tensor.elem_type, f"output {entry.name!r}")
-        result[entry.name] = (element, _dimensions(entry.name, tensor.shape.dim))
-    return result
-
-
-def _dimensions(name: str, dims: Any) -> tuple[Dimension, ...]:
-    """Numbers, or symbols where unknown; -1 is what some exporters write for an unknown dimension."""
-    result: list[Dimension] = []
-    for axis, dim in enumerate(dims):
-        if dim.HasField("dim_value") and dim.dim_value != UNKNOWN_EXTENT:
-            if dim.dim_value < 0:
-                raise ModelError(f"{name!r} has a negative dimension", expected="0 or more", found=dim.dim_value)
-            result.append(int(dim.dim_value))
-        else:
-            result.append(dim.dim_param if dim.dim_param not in ("", "?") else f"{name}_dim_{axis}")
-    return tuple(result)
+    All are tensors of numbers: `check_values` says so.
+    """
+    return {
+        entry.name: (
+            element_type(entry.type.tensor_type.elem_type, f"input {entry.name!r}"),
+            dimensions_of(entry.name, entry.type.tensor_type.shape.dim),
+        )
+        for entry in open_inputs(model.proto.graph)
+    }
 
 
 def _check_names(
@@ -164,6 +119,8 @@ def _at_reference(
         reference = nominal_shapes(declared, shapes, extent)
         try:
             return _build(model, declared, reference, constants)
+        except UnknownValueError:
+            raise
         except (ShapeError, ModelError) as error:
             failure = failure or error
     assert failure is not None
@@ -215,7 +172,7 @@ def _build(
     import_initializers(model, scope, proto.initializer)
     import_nodes(model, scope, proto.node)
     for entry in proto.output:
-        value = scope.find(entry.name)
+        value = scope.value(entry.name)
         graph.add_output(entry.name, value, _output_dimensions(entry, value))
     return graph
 
@@ -235,7 +192,7 @@ def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
         )
     if not declared.HasField("shape"):
         return value.shape
-    dimensions = _dimensions(entry.name, declared.shape.dim)
+    dimensions = dimensions_of(entry.name, declared.shape.dim)
     return dimensions if len(dimensions) == value.rank else value.shape
 
 

@@ -7,15 +7,18 @@ graph around.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from glowstone.errors import GlowstoneError, ModelError, UnknownValueError, UnsupportedError
 from glowstone.graph import Builder, Graph, Value
+from glowstone.host import host_rule, is_for_texts
+from glowstone.importer.imported import Counted
 from glowstone.importer.model_file import ModelFile
-from glowstone.importer.registry import BodyInput, OnnxBody, OnnxNode, canonical_domain, rule_for
+from glowstone.importer.registry import BodyInput, OnnxBody, OnnxNode, canonical_domain, rule_for, takes_sequences
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import node_name
 from glowstone.importer.tensors import decode_tensor
+from glowstone.importer.texts import names_texts
 from glowstone.ops import Constant
 
 
@@ -30,10 +33,35 @@ def import_nodes(model: ModelFile, scope: Scope, nodes: Iterable[Any]) -> None:
     """Emit the nodes of a graph of the file, in its order.
 
     Raises:
+        UnknownValueError: a result is no plain value, or a node can only run on the host.
         GlowstoneError: with node and operator filled in.
     """
     for index, node in enumerate(nodes):
-        _import_node(model, scope, node, index)
+        if is_of_texts(node):
+            raise UnknownValueError("texts are worked on by the host").with_context(node=node_name(node, index))
+        try:
+            import_node(model, scope, node, index)
+        except UnsupportedError as error:
+            if not moves_to_host(node):
+                raise
+            raise UnknownValueError(f"the node runs on the host: {error.message}").with_context(
+                node=error.node, operator=error.operator
+            ) from error
+        for value in (scope.find(name) for name in node.output if name):
+            if isinstance(value, Counted):
+                raise UnknownValueError("how many elements a result has depends on input data")
+
+
+def moves_to_host(node: Any) -> bool:
+    """Whether a node can run on the host where it fits no compiled graph."""
+    rule = host_rule(node.op_type, canonical_domain(node.domain))
+    return rule is not None and not is_for_texts(rule)
+
+
+def is_of_texts(node: Any) -> bool:
+    """Whether a node runs on the host because it gives or takes texts, by what its attributes say."""
+    rule = host_rule(node.op_type, canonical_domain(node.domain))
+    return rule is not None and is_for_texts(rule) and names_texts(node)
 
 
 class Body(OnnxBody):
@@ -83,10 +111,15 @@ class Body(OnnxBody):
         import_initializers(self._model, scope, self._proto.initializer)
         import_nodes(self._model, scope, self._proto.node)
         scope.builder.names = names
-        return tuple(scope.find(entry.name) for entry in self._proto.output)
+        return tuple(scope.value(entry.name) for entry in self._proto.output)
 
 
-def _import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
+def import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
+    """Emit one node and define its results.
+
+    Raises:
+        GlowstoneError: with node and operator filled in.
+    """
     name = node_name(node, index)
     scope.builder.names = (name,)
     try:
@@ -95,8 +128,12 @@ def _import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
         domain = canonical_domain(node.domain)
         opset = model.opset(domain)
         rule = rule_for(node.op_type, opset, domain)
-        assert rule is not None
-        wrapped = OnnxNode(scope, node.op_type, name, operands, attributes, opset, len(node.output))
+        if rule is None:
+            raise UnsupportedError("the operator runs on the host only")
+        if not all(operand is None or isinstance(operand, Value) for operand in operands) and not takes_sequences(rule):
+            raise UnsupportedError("an operand is a sequence", expected="tensors")
+        values = cast("tuple[Value | None, ...]", operands)  # but for rules that take sequences
+        wrapped = OnnxNode(scope, node.op_type, name, values, attributes, opset, len(node.output))
         results = rule(wrapped)
     except GlowstoneError as error:
         raise error.with_context(node=name, operator=node.op_type) from error.__cause__
@@ -112,7 +149,8 @@ def _import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
         )
     for output, value in zip(node.output, results, strict=False):
         if output:
-            value.name = value.name or output
+            if isinstance(value, Value):
+                value.name = value.name or output
             scope.define(output, value)
 
 

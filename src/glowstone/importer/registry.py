@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from glowstone.errors import ModelError, UnknownValueError, UnsupportedError
 from glowstone.graph import Operator, Tensor, Value
 from glowstone.graph.operator import Array
+from glowstone.importer.imported import Imported, ValueSequence
 from glowstone.types import TensorType
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 Default = TypeVar("Default")
-Rule = Callable[["OnnxNode"], "Value | tuple[Value, ...]"]
+Rule = Callable[["OnnxNode"], "Imported | tuple[Imported, ...]"]
 RuleForm = TypeVar("RuleForm", bound=Rule)
 """A rule that gives one value stays one after it is registered."""
 DEFAULT_DOMAIN = ""
@@ -44,18 +45,25 @@ def canonical_domain(domain: str) -> str:
     return DEFAULT_DOMAIN if domain == DEFAULT_DOMAIN_ALIAS else domain
 
 
+SEQUENCE_RULES: set[Rule] = set()
+"""Rules that take sequences."""
+
+
 def imports(
-    name: str, since: int = 1, domain: str = DEFAULT_DOMAIN, until: float = math.inf
+    name: str, since: int = 1, domain: str = DEFAULT_DOMAIN, until: float = math.inf, sequences: bool = False
 ) -> Callable[[RuleForm], RuleForm]:
     """Register a rule for an operator of a domain, for that domain's opsets from `since` to `until`.
 
-    Of several rules for an opset that applies which began last, and of those the one that ends first.
+    Of several rules for an opset that applies which began last, and of those the one that ends first. Operands are
+    values; where `sequences`, they may be sequences of known length, too.
     """
 
     def register(rule: RuleForm) -> RuleForm:
         forms = RULES.setdefault((domain, name), [])
         forms.append(Form(since, until, rule))
         forms.sort(key=lambda form: (-form.since, form.until))
+        if sequences:
+            SEQUENCE_RULES.add(rule)
         return rule
 
     return register
@@ -64,6 +72,11 @@ def imports(
 def rule_for(name: str, opset: int, domain: str = DEFAULT_DOMAIN) -> Rule | None:
     """The rule in force at an opset of a domain; None where there is none."""
     return next((form.rule for form in RULES.get((domain, name), ()) if form.since <= opset <= form.until), None)
+
+
+def takes_sequences(rule: Rule) -> bool:
+    """Whether operands of a rule may be sequences."""
+    return rule in SEQUENCE_RULES
 
 
 @dataclass(frozen=True)
@@ -161,6 +174,17 @@ class OnnxNode:
         """The same node, read as if it had these operands."""
         return OnnxNode(self.scope, self.kind, self.name, operands, self.attributes, self.opset, self.result_count)
 
+    def sequence(self, index: int) -> ValueSequence:
+        """A required operand that is a sequence.
+
+        Raises:
+            UnsupportedError: it is none whose length is known.
+        """
+        value: Imported | None = self.optional(index)
+        if not isinstance(value, ValueSequence):
+            raise UnsupportedError("an operand is no sequence of known length")
+        return value
+
     def emit(self, operator: Operator, *operands: Value | None) -> Value:
         return self.builder.emit(operator, *operands)
 
@@ -168,20 +192,15 @@ class OnnxNode:
         """The array of an operand that must not depend on inputs; None where it is left out.
 
         Raises:
-            UnknownValueError: it depends on data that arrives with a call.
-            UnsupportedError: it follows from a symbolic dimension.
+            UnknownValueError: it depends on data that arrives with a call, or follows from a symbolic dimension.
         """
         value = self.optional(index)
         if value is None:
             return None
         if value.known is None:
-            raise UnknownValueError(f"operand {name} depends on input data", value=value)
+            raise UnknownValueError(f"operand {name} depends on input data", value=value, is_fixed=True)
         if value.dynamic:
-            raise UnsupportedError(
-                f"operand {name} follows from a symbolic dimension",
-                expected="a constant",
-                remedy="fix the input it depends on with constants={...}",
-            )
+            raise UnknownValueError(f"operand {name} follows from a symbolic dimension", value=value, is_fixed=True)
         return value.known
 
     def integers(self, index: int, name: str) -> tuple[int, ...] | None:

@@ -5,7 +5,9 @@ What a body uses from around it becomes an input of the body's graph, and is *ca
 
 from __future__ import annotations
 
+from glowstone.errors import UnknownValueError
 from glowstone.graph import Builder, Graph, Tensor, Value
+from glowstone.importer.imported import Imported
 from glowstone.ops import Constant
 from glowstone.types import TensorType
 
@@ -23,9 +25,29 @@ class Scope:
         self.outer = outer
         self.captured: dict[Value, Value] = {}
         """Inputs of the graph by the value around it that each stands for."""
-        self._values: dict[str, Value] = {}
+        self._values: dict[str, Imported] = {}
 
-    def define(self, name: str, value: Value) -> None:
+    def value(self, name: str) -> Value:
+        """The value of a name, which must be a tensor.
+
+        Raises:
+            UnknownValueError: it is none, or only a run shows its shape.
+        """
+        value = self.find(name)
+        if not isinstance(value, Value):
+            raise UnknownValueError(f"{name!r} is no tensor of a known shape")
+        return value
+
+    @property
+    def runs_in_steps(self) -> bool:
+        """Whether a node that fits no compiled graph can run on the host instead."""
+        return self.outer is not None and self.outer.runs_in_steps
+
+    def has(self, name: str) -> bool:
+        """Whether the name was defined or found here."""
+        return name in self._values
+
+    def define(self, name: str, value: Imported) -> None:
         """Give a value a name, which hides that of the scopes around."""
         self._values[name] = value
 
@@ -36,7 +58,7 @@ class Scope:
         self.define(name, value)
         return value
 
-    def find(self, name: str) -> Value:
+    def find(self, name: str) -> Imported:
         """The value of a name, here or around."""
         if name not in self._values:
             assert self.outer is not None, f"{name} is not defined"
@@ -59,11 +81,13 @@ class Scope:
         around = [outer for outer, inner in self.captured.items() if inner in sources]
         return around[0] if len(around) == len(sources) == 1 else None
 
-    def _here(self, name: str, value: Value) -> Value:
+    def _here(self, name: str, value: Imported) -> Imported:
         """A value of the scope around as one of this graph."""
         assert self.outer is not None
         if self.builder.graph is self.outer.builder.graph:
             return value
+        if not isinstance(value, Value):
+            raise UnknownValueError("a body reads a value from around it that is no tensor")
         if isinstance(value.operator, Constant):
             return self.builder.emit(value.operator)
         if value.known is not None and not value.dynamic:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
+from glowstone.host import host_rule
 from glowstone.importer.bodies import bodies_of, nested_graphs
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain, rule_for
@@ -66,7 +67,7 @@ def _check_operators(model: ModelFile, graphs: Sequence[Any]) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in ((index, node) for graph in graphs for index, node in enumerate(graph.node)):
         domain = canonical_domain(node.domain)
-        if rule_for(node.op_type, model.opset(domain), domain) is None:
+        if rule_for(node.op_type, model.opset(domain), domain) is None and host_rule(node.op_type, domain) is None:
             kind = node.op_type if domain == DEFAULT_DOMAIN else f"{domain}.{node.op_type}"
             missing.setdefault(kind, []).append(node_name(node, index))
     if missing:

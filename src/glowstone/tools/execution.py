@@ -77,10 +77,8 @@ def imported(model: ModelProto, inputs: Arrays) -> tuple[Graph, dict[str, Array]
     opened = importer.open_model(model)
     try:
         return importer.import_model(opened, shapes_of(inputs)), dict(inputs)
-    except UnknownValueError as error:
-        fixed = {name: inputs[name] for name in error.inputs if name in inputs}
-        if not fixed:
-            raise
+    except UnknownValueError:
+        fixed = {name: inputs[name] for name in importer.deciding_inputs(opened, inputs)}
     left = {name: array for name, array in inputs.items() if name not in fixed}
     return importer.import_model(opened, shapes_of(left), fixed), left
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from glowstone.errors import ModelError
 from glowstone.graph import Value
+from glowstone.importer.imported import Imported
 from glowstone.importer.registry import OnnxNode, imports, rule_for
 from glowstone.ops import Unsqueeze
 from glowstone.ops.constant import constant, scalar
@@ -27,7 +28,7 @@ def rewrites(name: str, until: int) -> Callable[[Rewrite], Rewrite]:
     """Register what turns a node of the opsets up to `until` into one of the next."""
 
     def register(rewrite: Rewrite) -> Rewrite:
-        def import_rewritten(node: OnnxNode) -> Value | tuple[Value, ...]:
+        def import_rewritten(node: OnnxNode) -> Imported | tuple[Imported, ...]:
             rule = rule_for(name, until + 1)
             assert rule is not None
             return rule(rewrite(node).changed(opset=until + 1))

@@ -12,9 +12,10 @@ import numpy as np
 
 from glowstone.errors import LimitError, ModelError, ShapeError, UnknownValueError, UnsupportedError
 from glowstone.graph import Value
+from glowstone.importer.imported import Counted, counted
 from glowstone.importer.registry import BodyInput, OnnxBody, OnnxNode, imports
 from glowstone.importer.scope import Scope
-from glowstone.ops import Concat, Equal, Loop, Reshape, Slice, Unsqueeze
+from glowstone.ops import Concat, Equal, Loop, Reshape, Shape, Unsqueeze
 from glowstone.ops.constant import constant, scalar
 from glowstone.ops.control import NUMBER
 from glowstone.types import ElementType
@@ -24,15 +25,17 @@ MOST_UNROLLED = 1024
 
 
 @imports("Loop")
-def import_loop(node: OnnxNode) -> tuple[Value, ...]:
+def import_loop(node: OnnxNode) -> tuple[Value | Counted, ...]:
     loop = _OnnxLoop(node)
     try:
         return loop.as_operator()
     except (UnknownValueError, UnsupportedError) as error:
-        if loop.deciding is None:
-            return loop.unrolled()
         message = f"the types in a loop differ from pass to pass: {error.message}"
-        raise UnknownValueError(message, value=loop.deciding) from error
+        if loop.deciding is not None:
+            raise UnknownValueError(message, value=loop.deciding) from error
+        if node.scope.runs_in_steps and loop.is_dynamic:
+            raise UnsupportedError(message) from error  # one pass after another, on the host
+        return loop.unrolled()
 
 
 class _OnnxLoop:
@@ -45,8 +48,8 @@ class _OnnxLoop:
         self._body = node.body("body")
         self._number, self._goes_on, *self._names = input_names(self._body, 2 + len(self._carried))
 
-    def as_operator(self) -> tuple[Value, ...]:
-        """One node with a body; its stacked rows cut to the passes that there were.
+    def as_operator(self) -> tuple[Value | Counted, ...]:
+        """One node with a body; of its stacked rows those count of which there were passes.
 
         Raises:
             UnknownValueError, UnsupportedError: the types inside differ from pass to pass, or depend on data.
@@ -60,25 +63,30 @@ class _OnnxLoop:
         loop = Loop(scope.builder.graph, len(carried))
         *results, passes = emit_loop(self._node, loop, (self._count, self._condition, *carried), scope)
         stacked = results[len(carried) :]
-        if passes.known is None:
-            stacked = [self._cut(rows, passes) for rows in stacked]
-        return (*results[: len(carried)], *stacked)
+        if passes.known is not None:
+            return tuple(results)
+        return (*results[: len(carried)], *(self._cut(rows, passes) for rows in stacked))
 
     def _begin(self, scope: Scope) -> None:
         """Give the body's own names for the number of the pass and the condition what they stand for."""
         number_rank, condition_rank = self._body.input_ranks[:2]
         if number_rank:  # declared as one element, not as a scalar
             one = constant(scope.builder, np.array([1]))
-            scope.define(self._number, scope.builder.emit(Reshape(), scope.find(self._number), one))
+            scope.define(self._number, scope.builder.emit(Reshape(), scope.value(self._number), one))
         truth = np.ones((1,) * (condition_rank or 0), np.bool_)
         scope.define(self._goes_on, constant(scope.builder, truth))  # a pass begins only where it is true
 
-    def _cut(self, rows: Value, passes: Value) -> Value:
+    def _cut(self, rows: Value, passes: Value) -> Value | Counted:
         """Rows of the passes that there were: how many is known only when they are done."""
         node = self._node
-        end = node.emit(Reshape(), passes, constant(node.builder, np.array([1])))
-        start, axis = (constant(node.builder, np.array([0])) for _ in range(2))
-        return node.emit(Slice(), rows, start, end, axis)
+        count = node.emit(Reshape(), passes, constant(node.builder, np.array([1])))
+        buffer = node.emit(Reshape(), rows, constant(node.builder, np.array([-1])))
+        return counted(node.builder, buffer, count, node.emit(Shape(), rows), 0)
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the number of passes follows from a symbolic dimension, or is known for one call only."""
+        return any(value is not None and value.dynamic for value in (self._count, self._condition))
 
     @property
     def deciding(self) -> Value | None:

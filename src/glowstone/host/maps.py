@@ -1,0 +1,120 @@
+"""Maps of ai.onnx.ml (dictionaries), and encoders whose categories are texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from glowstone.errors import ExecutionError, ModelError
+from glowstone.host.registry import (
+    Array,
+    HostNode,
+    HostValue,
+    array_at,
+    describe,
+    operand_at,
+    runs_on_host,
+)
+from glowstone.host.text import is_text, text_array
+
+ML = "ai.onnx.ml"
+SUFFIXES = {"strings": np.dtype(object), "int64s": np.dtype(np.int64), "floats": np.dtype(np.float32)}
+"""Of attributes that list keys or values, with the type of the elements."""
+
+
+@runs_on_host("ZipMap", domain=ML)
+def zip_map(node: HostNode, operands: Sequence[HostValue]) -> list[dict[Any, np.float32]]:
+    """A map from class to score for every row."""
+    x = array_at(node, operands, 0)
+    labels = node.attribute("classlabels_strings") or node.attribute("classlabels_int64s") or ()
+    if x.shape[-1:] != (len(labels),):
+        raise ExecutionError("scores do not fit the classes", expected=f"[N, {len(labels)}]", found=describe(x))
+    return [dict(zip(labels, row, strict=True)) for row in x.reshape(-1, len(labels))]
+
+
+@runs_on_host("DictVectorizer", domain=ML)
+def dict_vectorizer(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """The values of a map in the order of the vocabulary, [1, C]; 0 for what it lacks."""
+    given = operand_at(node, operands, 0)
+    if not isinstance(given, dict):
+        raise ModelError("an operand is no map", expected="a map", found=describe(given))
+    names = node.attribute("string_vocabulary") or node.attribute("int64_vocabulary") or ()
+    values = list(given.values())
+    if values and isinstance(values[0], str):
+        return text_array([given.get(name, "") for name in names], (1, len(names)))
+    dtype = np.result_type(*values) if values and isinstance(values[0], np.generic) else np.float32
+    return np.array([[given.get(name, 0) for name in names]], dtype)
+
+
+@runs_on_host("LabelEncoder", domain=ML, texts=True)
+def label_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """What the keys equal to the elements stand for; NaN equals NaN."""
+    x = array_at(node, operands, 0)
+    keys, _ = _listed(node, "keys")
+    values, dtype = _listed(node, "values")
+    if len(keys) != len(values):
+        raise ModelError("keys and values differ in number", expected=len(keys), found=len(values))
+    meanings = {_comparable(key): value for key, value in zip(keys, values, strict=True)}
+    default = _default(node, dtype)
+    return _array([meanings.get(_comparable(key), default) for key in x.reshape(-1).tolist()], dtype, x.shape)
+
+
+def _listed(node: HostNode, what: str) -> tuple[list[Any], np.dtype[Any]]:
+    """Keys or values, and the type of tensors of them."""
+    tensor = node.attribute(f"{what}_tensor")
+    if tensor is not None:
+        return tensor.reshape(-1).tolist(), tensor.dtype
+    for suffix, dtype in SUFFIXES.items():
+        listed = node.attribute(f"{what}_{suffix}")
+        if listed is not None:
+            return np.asarray(listed, dtype).tolist(), dtype
+    raise ModelError(f"{what} are missing", expected=", ".join(f"{what}_{suffix}" for suffix in SUFFIXES))
+
+
+def _default(node: HostNode, dtype: np.dtype[Any]) -> Any:
+    tensor = node.attribute("default_tensor")
+    if tensor is not None:
+        return tensor.reshape(-1)[0]
+    if dtype.kind == "O":
+        return node.attribute("default_string", "_Unused")
+    return node.attribute("default_float", -0.0) if dtype.kind == "f" else node.attribute("default_int64", -1)
+
+
+def _comparable(key: Any) -> Any:
+    """A key that equals itself even where it is NaN."""
+    return "a NaN" if isinstance(key, float) and key != key else (type(key) is str, key)
+
+
+@runs_on_host("CategoryMapper", domain=ML)
+def category_mapper(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """The number of each text, or the text of each number."""
+    x = array_at(node, operands, 0)
+    texts, numbers = node.attribute("cats_strings", ()), node.attribute("cats_int64s", ())
+    elements: Iterable[Any] = x.reshape(-1).tolist()
+    if is_text(x):
+        to_number = dict(zip(texts, numbers, strict=True))
+        default = node.attribute("default_int64", -1)
+        return np.array([to_number.get(text, default) for text in elements], np.int64).reshape(x.shape)
+    to_text = dict(zip(numbers, texts, strict=True))
+    return text_array([to_text.get(n, node.attribute("default_string", "_Unused")) for n in elements], x.shape)
+
+
+@runs_on_host("OneHotEncoder", domain=ML, texts=True)
+def one_hot_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """1 at the place of each text among the categories."""
+    x = array_at(node, operands, 0)
+    names = node.attribute("cats_strings", ())
+    places = {name: place for place, name in enumerate(names)}
+    result = np.zeros((x.size, len(names)), np.float32)
+    for row, text in enumerate(x.reshape(-1).tolist()):
+        if text in places:
+            result[row, places[text]] = 1
+        elif not node.attribute("zeros", 1):
+            raise ExecutionError("a text is no category", expected=", ".join(names), found=text)
+    return result.reshape(*x.shape, len(names))
+
+
+def _array(values: list[Any], dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    return text_array(values, shape) if dtype.kind == "O" else np.array(values, dtype).reshape(shape)

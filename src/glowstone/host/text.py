@@ -1,0 +1,133 @@
+"""Texts: arrays of Python strings (NumPy type object)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from glowstone.errors import ExecutionError, ModelError
+from glowstone.host.registry import Array, HostNode, HostValue, array_at, describe, runs_on_host
+
+LONGEST_PATTERN = 1000
+NOT_IN_RE2 = re.compile(r"\(\?(=|!|<=|<!|P=|\()|\\[1-9]")
+"""Looking around, references back and conditions, which Python's patterns have and those of RE2 do not."""
+
+
+def text_array(values: object, shape: tuple[int, ...]) -> Array:
+    """Texts as an array, whatever their lengths."""
+    result = np.empty(shape, object)
+    result.reshape(-1)[:] = values
+    return result
+
+
+def is_text(value: HostValue) -> bool:
+    """Whether a value is a tensor of texts."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "OUS"
+
+
+def texts_at(node: HostNode, operands: Sequence[HostValue], index: int) -> Array:
+    """A required operand that is a tensor of texts.
+
+    Raises:
+        ModelError: it is anything else.
+    """
+    array = array_at(node, operands, index)
+    if not is_text(array):
+        raise ModelError("an operand is no tensor of texts", expected="string", found=describe(array))
+    return array
+
+
+def _mapped(texts: Array, function: Callable[[str], Any]) -> list[Any]:
+    return [function(str(text)) for text in texts.reshape(-1).tolist()]
+
+
+@runs_on_host("Constant", texts=True)
+def constant(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """A constant of texts."""
+    texts = node.attribute("value_strings")
+    if texts is not None:
+        return text_array(list(texts), (len(texts),))
+    value = node.attribute("value")
+    return text_array([node.attribute("value_string", "")], ()) if value is None else np.asarray(value)
+
+
+@runs_on_host("StringConcat")
+def string_concat(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    first, second = np.broadcast_arrays(texts_at(node, operands, 0), texts_at(node, operands, 1))
+    pairs = zip(first.reshape(-1).tolist(), second.reshape(-1).tolist(), strict=True)
+    return text_array([f"{one}{other}" for one, other in pairs], first.shape)
+
+
+@runs_on_host("StringSplit")
+def string_split(node: HostNode, operands: Sequence[HostValue]) -> tuple[Array, Array]:
+    """Parts on a last axis that is as long as the longest list of them, empty texts behind; and how many there are."""
+    x = texts_at(node, operands, 0)
+    separator = node.attribute("delimiter") or None
+    most = node.attribute("maxsplit", -1)
+    parts: list[list[str]] = _mapped(x, lambda text: text.split(separator, most))
+    length = max(map(len, parts), default=0)
+    padded = [part for row in parts for part in (*row, *[""] * (length - len(row)))]
+    counts = np.array([len(row) for row in parts], np.int64).reshape(x.shape)
+    return text_array(padded, (*x.shape, length)), counts
+
+
+@runs_on_host("StringNormalizer")
+def string_normalizer(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """Texts without the stop words, in lower or upper case; one empty text where none is left."""
+    x = texts_at(node, operands, 0)
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+        raise ExecutionError("texts to normalize are no list", expected="[C] or [1, C]", found=describe(x))
+    changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+    action = node.attribute("case_change_action", "NONE")
+    if action not in changes:
+        raise ModelError("attribute case_change_action is unknown", expected=", ".join(changes), found=action)
+    compared: Callable[[str], str] = str if node.attribute("is_case_sensitive", 0) else str.casefold
+    stops = {compared(word) for word in node.attribute("stopwords", ())}
+    kept = [changes[action](text) for text in _mapped(x, str) if compared(text) not in stops] or [""]
+    return text_array(kept, (*x.shape[:-1], len(kept)))
+
+
+@runs_on_host("RegexFullMatch")
+def regex_full_match(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    x, pattern = texts_at(node, operands, 0), node.attribute("pattern", "")
+    if len(pattern) > LONGEST_PATTERN or NOT_IN_RE2.search(pattern):
+        raise ModelError("not a pattern of RE2", expected=f"at most {LONGEST_PATTERN} characters", found=pattern[:80])
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ModelError("a pattern cannot be read", expected="the syntax of RE2", found=pattern) from error
+    return np.array(_mapped(x, lambda text: compiled.fullmatch(text) is not None), np.bool_).reshape(x.shape)
+
+
+@runs_on_host("Equal", texts=True)
+def equal(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    return np.asarray(texts_at(node, operands, 0) == texts_at(node, operands, 1), np.bool_)
+
+
+@runs_on_host("Cast", texts=True)
+def cast(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """Numbers from and to texts; `to` is the NumPy type."""
+    x, target = array_at(node, operands, 0), node.attribute("to")
+    if is_text(x):
+        return _numbers(x, target) if target != np.dtype(object) else x
+    return text_array([_written(value) for value in x.reshape(-1)], x.shape)
+
+
+def _numbers(texts: Array, target: np.dtype[Any]) -> Array:
+    read: Callable[[str], Any] = int if target.kind in "iu" else float
+    try:
+        return np.array(_mapped(texts, read), target).reshape(texts.shape)
+    except (ValueError, OverflowError) as error:
+        raise ExecutionError("a text is no number", expected=target, found=str(error)) from error
+
+
+def _written(number: Any) -> str:
+    """A number as ONNX writes it: as short as it can be read back, NaN and INF for what is no number."""
+    if number.dtype.kind in "iub":
+        return str(int(number))
+    if not np.isfinite(number):
+        return "NaN" if np.isnan(number) else ("INF" if number > 0 else "-INF")
+    return str(number)
