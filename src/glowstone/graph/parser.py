@@ -230,7 +230,8 @@ class _Parser:
             if flat.size != count * dtype.itemsize:
                 raise scanner.error(f"{flat.size} bytes for {count} elements of {type.element}")
             return flat.view(dtype.newbyteorder("<")).astype(dtype)
-        kind = float if type.element.is_float else int if type.element.is_integer else bool
+        wide = type.element.wide
+        kind = float if wide.is_float else int if wide.is_integer else bool
         numbers: list[object] = []
         while not scanner.is_next("}"):
             if numbers:

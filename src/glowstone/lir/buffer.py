@@ -143,9 +143,8 @@ class View:
         if self.size == 0:
             return np.empty(self.shape, storage.dtype)
         itemsize = storage.dtype.itemsize
-        return np.lib.stride_tricks.as_strided(
-            storage[self.offset :], self.shape, tuple(stride * itemsize for stride in self.strides)
-        )
+        strides = tuple(stride * itemsize for stride in self.strides)
+        return np.ndarray(self.shape, storage.dtype, storage.view(np.uint8).data, self.offset * itemsize, strides)
 
     def __str__(self) -> str:
         text = f"{self.buffer.name}[{','.join(map(str, self.shape))}]"

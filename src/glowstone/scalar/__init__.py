@@ -1,7 +1,8 @@
 """Typed scalar expressions: build, print (`str`), parse, evaluate in NumPy."""
 
-from glowstone.scalar.evaluate import convert, evaluate
+from glowstone.scalar.evaluate import convert, evaluate, literal_array
 from glowstone.scalar.expression import (
+    CASTS,
     CONVERSIONS,
     FUNCTIONS,
     Apply,
@@ -18,6 +19,7 @@ from glowstone.scalar.expression import (
 from glowstone.scalar.parser import parse_expression
 
 __all__ = [
+    "CASTS",
     "CONVERSIONS",
     "FUNCTIONS",
     "Apply",
@@ -29,6 +31,7 @@ __all__ = [
     "convert",
     "evaluate",
     "inputs_of",
+    "literal_array",
     "parse_expression",
     "reinterpret",
     "substitute",

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.scalar.expression import Apply, Expression, Input, Literal, walk
-from glowstone.types import ElementType, bfloat16, is_float_dtype
+from glowstone.scalar.expression import CASTS, Apply, Expression, Input, Literal, walk
+from glowstone.scalar.narrow import narrow_float, narrow_integer, widened
+from glowstone.types import NARROW_FLOATS, ElementType, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -39,8 +40,16 @@ def _pow(x: Array, y: Array) -> Array:
     return np.where(is_negative, reciprocal, power)
 
 
-def convert(x: Array, element: ElementType) -> Array:
-    """The `cast` function: float to integer truncates, saturates, and sends NaN to 0."""
+def convert(x: Array, element: ElementType, saturates: bool = True) -> Array:
+    """The `cast` function: float to integer truncates, saturates, and sends NaN to 0.
+
+    Where it does not saturate, the `cast_overflowing` function. Narrow integers keep the lower bits in either.
+    """
+    source = ElementType.from_dtype(x.dtype)
+    if source.is_narrow:
+        x = widened(x, source)
+    if element.is_narrow:
+        return _to_narrow(x, element, saturates)
     if element is ElementType.BOOL:
         return np.asarray(x != 0)
     if element.is_integer and is_float_dtype(x.dtype):
@@ -50,20 +59,30 @@ def convert(x: Array, element: ElementType) -> Array:
         result = np.where(wide >= float(limits.max), limits.max, result)
         return np.asarray(np.where(wide <= float(limits.min), limits.min, result)).astype(element.dtype)
     if element is ElementType.BF16:
-        return _to_bf16(x)
+        return _to_f32_odd(x).astype(element.dtype)
     return x.astype(element.dtype, casting="unsafe")
 
 
-def _to_bf16(x: Array) -> Array:
-    """Rounded once, to nearest even: by way of a float32 rounded to odd, which keeps on which side of a tie it was."""
+def _to_narrow(x: Array, element: ElementType, saturates: bool) -> Array:
+    if element in NARROW_FLOATS:
+        return narrow_float(_to_f32_odd(x), element, saturates)
+    return narrow_integer(convert(x, ElementType.I32) if is_float_dtype(x.dtype) else x, element)
+
+
+def _to_f32_odd(x: Array) -> Array:
+    """As float32, rounded to odd: that keeps on which side of a tie x was, so rounding again is rounding once."""
     wide = x.astype(np.float64)
     nearest = wide.astype(np.float32)
     back = nearest.astype(np.float64)
     bits = nearest.view(np.uint32)
     moves = (bits & 1 == 0) & (back != wide) & ~np.isnan(wide)
     step = np.where(np.abs(wide) < np.abs(back), -1, 1)
-    odd = np.where(moves, bits + step, bits).astype(np.uint32).view(np.float32)
-    return odd.astype(bfloat16())
+    return np.where(moves, bits + step, bits).astype(np.uint32).view(np.float32)
+
+
+def literal_array(literal: Literal) -> Array:
+    """A literal as an array of rank 0."""
+    return convert(np.asarray(literal.value, literal.element.wide.dtype), literal.element)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -151,11 +170,11 @@ def evaluate(expression: Expression, arrays: Sequence[Array]) -> Array:
             if isinstance(node, Input):
                 values[id(node)] = np.asarray(arrays[node.index])
             elif isinstance(node, Literal):
-                values[id(node)] = np.asarray(node.value, dtype=node.element.dtype)
+                values[id(node)] = literal_array(node)
             elif isinstance(node, Apply):
                 arguments = [values[id(argument)] for argument in node.arguments]
-                if node.function == "cast":
-                    values[id(node)] = convert(arguments[0], node.element)
+                if node.function in CASTS:
+                    values[id(node)] = convert(arguments[0], node.element, node.function == "cast")
                 elif node.function == "reinterpret":
                     values[id(node)] = _reinterpret(arguments[0], node.element)
                 else:

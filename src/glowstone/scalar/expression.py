@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from glowstone.types import ElementType
+from glowstone.types import NARROW_FLOATS, ElementType
 
 F32, BOOL = ElementType.F32, ElementType.BOOL
 LARGEST_EXACT_INTEGER = 256
@@ -41,7 +41,7 @@ class Literal(Expression):
     value: float | int | bool
 
     def __post_init__(self) -> None:
-        kind = float if self.element.is_float else bool if self.element is BOOL else int
+        kind = float if self.element.wide.is_float else bool if self.element is BOOL else int
         object.__setattr__(self, "value", kind(self.value))
 
     def __eq__(self, other: object) -> bool:
@@ -88,10 +88,17 @@ class Function:
     doc: str
 
 
-def _same(elements: Sequence[ElementType]) -> ElementType:
+def _common(elements: Sequence[ElementType]) -> ElementType:
     if len(set(elements)) != 1:
         raise TypeError(f"element types differ: {', '.join(map(str, elements))}")
     return elements[0]
+
+
+def _same(elements: Sequence[ElementType]) -> ElementType:
+    element = _common(elements)
+    if element.is_narrow:
+        raise TypeError(f"{element} has no arithmetic, unlike {element.wide}")
+    return element
 
 
 def _predicate(elements: Sequence[ElementType]) -> ElementType:
@@ -102,7 +109,7 @@ def _predicate(elements: Sequence[ElementType]) -> ElementType:
 def _choice(elements: Sequence[ElementType]) -> ElementType:
     if elements[0] is not BOOL:
         raise TypeError(f"a condition is bool, not {elements[0]}")
-    return _same(elements[1:])
+    return _common(elements[1:])
 
 
 _TRIGONOMETRIC = {
@@ -152,10 +159,12 @@ FUNCTIONS: dict[str, Function] = {
     "xor": Function(2, _same, "exactly one; bitwise on integers"),
     "not": Function(1, _same, "negation; bitwise on integers"),
     "select": Function(3, _choice, "y where x, else z"),
-    "cast": Function(1, _same, "conversion; floats to integers truncate, NaN gives 0, out of range saturates"),
+    "cast": Function(1, _same, "conversion; floats to integers truncate, NaN gives 0, out of range saturates or wraps"),
+    "cast_overflowing": Function(1, _same, "conversion to a narrow float; out of range gives infinity or NaN"),
     "reinterpret": Function(1, _same, "the same bits as another type; a bool is 0 or 1, a NaN of 16 bits any NaN"),
 }
-CONVERSIONS = ("cast", "reinterpret")
+CASTS = ("cast", "cast_overflowing")
+CONVERSIONS = (*CASTS, "reinterpret")
 """Functions whose result type is written behind them."""
 
 
@@ -171,29 +180,30 @@ def apply(function: str, *arguments: Expression) -> Expression:
     return Apply(signature.result([argument.element for argument in arguments]), function, arguments)
 
 
-def cast(argument: Expression, element: ElementType) -> Expression:
+def cast(argument: Expression, element: ElementType, saturates: bool = True) -> Expression:
     """Conversion to another element type; the argument itself where it has that type already.
 
-    A small integer as a float is a literal again, so that an exponent of 2 is one in every type.
+    A small integer as a float is a literal again, so that an exponent of 2 is one in every type. Only narrow floats
+    can do other than saturate.
     """
     if argument.element is element:
         return argument
     if isinstance(argument, Literal) and element.is_float and _is_small_integer(argument):
         return Literal(element, argument.value)
-    return Apply(element, "cast", (argument,))
+    return Apply(element, "cast" if saturates or element not in NARROW_FLOATS else "cast_overflowing", (argument,))
 
 
 def _is_small_integer(literal: Literal) -> bool:
-    return not literal.element.is_float and abs(literal.value) <= LARGEST_EXACT_INTEGER
+    return not literal.element.wide.is_float and abs(literal.value) <= LARGEST_EXACT_INTEGER
 
 
 def reinterpret(argument: Expression, element: ElementType) -> Expression:
     """The same bits as another element type.
 
     Raises:
-        TypeError: that has another size.
+        TypeError: that has another number of bits.
     """
-    if argument.element.size != element.size:
+    if argument.element.bits != element.bits:
         raise TypeError(f"{argument.element} and {element} differ in size")
     return argument if argument.element is element else Apply(element, "reinterpret", (argument,))
 
@@ -210,7 +220,8 @@ def substitute(expression: Expression, inputs: Sequence[Expression]) -> Expressi
         if id(node) not in done:
             arguments = tuple(visit(argument) for argument in node.arguments)
             made = Apply(node.element, node.function, arguments)
-            done[id(node)] = cast(arguments[0], node.element) if node.function == "cast" else made
+            casts = node.function in CASTS
+            done[id(node)] = cast(arguments[0], node.element, node.function == "cast") if casts else made
         return done[id(node)]
 
     return visit(expression)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from glowstone.scalar.expression import CONVERSIONS, Expression, Input, Literal, apply, cast, reinterpret
+from glowstone.scalar.expression import CASTS, CONVERSIONS, Expression, Input, Literal, apply, cast, reinterpret
 from glowstone.types import ElementType
 
 _TOKEN = re.compile(r"\s*(?:(x\d+:\w+)|([-\w.+]+:\w+)|(\w+)\(|(\)(?::\w+)?)|(,))")
@@ -44,8 +44,8 @@ def parse_expression(text: str) -> Expression:
 def _closed(name: str, arguments: list[Expression], element: str) -> Expression:
     if name not in CONVERSIONS:
         return apply(name, *arguments)
-    convert = cast if name == "cast" else reinterpret
-    return convert(arguments[0], ElementType(element))
+    target = ElementType(element)
+    return cast(arguments[0], target, name == "cast") if name in CASTS else reinterpret(arguments[0], target)
 
 
 def _literal(text: str) -> Literal:
@@ -53,4 +53,4 @@ def _literal(text: str) -> Literal:
     element = ElementType(element_name)
     if element is ElementType.BOOL:
         return Literal(element, number == "True")
-    return Literal(element, float(number) if element.is_float else int(number))
+    return Literal(element, float(number) if element.wide.is_float else int(number))

@@ -1,7 +1,8 @@
 """Element types, tensor types and the shape rules shared by all operators."""
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
-from glowstone.types.element_type import ElementType, bfloat16, is_float_dtype
+from glowstone.types.element_type import ElementType, is_float_dtype
+from glowstone.types.narrow_float import NARROW_FLOATS, NarrowFloat
 from glowstone.types.tensor_type import (
     CHANNEL_AXIS,
     LARGEST_EXTENT,
@@ -15,11 +16,12 @@ from glowstone.types.tensor_type import (
 __all__ = [
     "CHANNEL_AXIS",
     "LARGEST_EXTENT",
+    "NARROW_FLOATS",
     "Dimension",
     "ElementType",
+    "NarrowFloat",
     "Shape",
     "TensorType",
-    "bfloat16",
     "broadcast_shapes",
     "check_size",
     "is_float_dtype",

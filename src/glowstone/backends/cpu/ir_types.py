@@ -35,8 +35,8 @@ _SUFFIXES = {str(kind): name for kind, name in ((F16, "f16"), (F32, "f32"), (F64
 
 
 def memory_type(element: ElementType) -> Type:
-    """The type of one element in memory: a bool is a byte, bf16 its 16 bits."""
-    return _MEMORY_TYPES[element]
+    """The type of one element in memory: a bool and a narrow number is a byte, bf16 its 16 bits."""
+    return I8 if element.is_narrow else _MEMORY_TYPES[element]
 
 
 def vector(scalar: Type, lanes: int) -> Type:

@@ -10,11 +10,14 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from glowstone.backends.cpu.ir_types import I1, Value, lanes_of, suffix, vector
 from glowstone.backends.cpu.math.casts import (
     HALVES,
     emit_cast,
     emit_from_storage,
+    emit_narrow_cast,
     emit_to_storage,
     float_builder,
     register_type,
@@ -32,7 +35,7 @@ from glowstone.backends.cpu.math.saturating import emit_erf, emit_tanh
 from glowstone.backends.cpu.math.trigonometric import emit_cos, emit_sin, emit_tan
 from glowstone.backends.cpu.math.vector_builder import VectorBuilder, call_intrinsic, splat
 from glowstone.errors import UnsupportedError
-from glowstone.scalar import Apply, Expression, Input, Literal, walk
+from glowstone.scalar import Apply, Expression, Input, Literal, literal_array, walk
 from glowstone.types import ElementType
 
 if TYPE_CHECKING:
@@ -130,6 +133,9 @@ def _emit_node(
 
 
 def _emit_literal(emitter: Emitter, literal: Literal, lanes: int) -> Value:
+    if literal.element.is_narrow:
+        code = literal_array(literal).view(np.uint8)
+        return splat(register_type(literal.element), lanes, int(code))
     number = splat(register_type(literal.element), lanes, literal.value)
     if literal.element in HALVES:
         return emit_round_to_half(float_builder(emitter, literal.element, lanes), number, literal.element)
@@ -140,6 +146,8 @@ def _emit_function(emitter: Emitter, node: Apply, arguments: Sequence[Value], la
     element = node.arguments[0].element
     if node.function == "cast":
         return emit_cast(emitter, arguments[0], element, node.element, lanes)
+    if node.function == "cast_overflowing":
+        return emit_narrow_cast(emitter, arguments[0], element, node.element, lanes, saturates=False)
     if node.function == "reinterpret":
         return _emit_reinterpret(emitter, arguments[0], element, node.element, lanes)
     if node.function == "select":

@@ -1,6 +1,6 @@
 """Conversions between element types, and between the forms values have in memory and in registers.
 
-In registers f16 and bf16 are float32 numbers that the 16-bit type can hold, and bool is i1.
+In registers f16 and bf16 are float32 numbers that the 16-bit type can hold, bool is i1, and a narrow number is its byte.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ from glowstone.backends.cpu.math.half import (
     emit_f32_to_bits,
     emit_f64_to_f32_odd,
     emit_round_to_half,
+)
+from glowstone.backends.cpu.math.narrow import (
+    emit_byte_to_narrow_integer,
+    emit_f32_to_narrow,
+    emit_narrow_integer_to_byte,
+    emit_narrow_to_f32,
 )
 from glowstone.backends.cpu.math.vector_builder import VectorBuilder, call_intrinsic, splat
 from glowstone.types import ElementType
@@ -67,6 +73,10 @@ def emit_cast(emitter: Emitter, value: Value, source: ElementType, target: Eleme
     """`scalar.cast`: floats to integers truncate and saturate, NaN gives 0; anything but 0 is true."""
     if target is source:
         return value
+    if source.is_narrow:
+        return emit_cast(emitter, _widened(emitter, value, source, lanes), source.wide, target, lanes)
+    if target.is_narrow:
+        return emit_narrow_cast(emitter, value, source, target, lanes, saturates=True)
     if target is ElementType.BOOL:
         return _to_bool(emitter, value, source, lanes)
     if target.is_float:
@@ -82,6 +92,28 @@ def emit_cast(emitter: Emitter, value: Value, source: ElementType, target: Eleme
     return emitter.builder.sext(value, kind) if source.is_signed else emitter.builder.zext(value, kind)
 
 
+def emit_narrow_cast(
+    emitter: Emitter, value: Value, source: ElementType, target: ElementType, lanes: int, *, saturates: bool
+) -> Value:
+    """`scalar.cast` to a narrow type, or `scalar.cast_overflowing` where it does not saturate."""
+    if source.is_narrow:
+        value, source = _widened(emitter, value, source, lanes), source.wide
+    if target.wide is ElementType.F32:
+        number = _to_f32_odd(emitter, value, source, lanes)
+        return emit_f32_to_narrow(float_builder(emitter, target, lanes), number, target, saturates)
+    if source.is_float:
+        value, source = emit_cast(emitter, value, source, ElementType.I32, lanes), ElementType.I32
+    byte = emit_cast(emitter, value, source, target.wide, lanes)
+    return emit_byte_to_narrow_integer(emitter, byte, target, lanes)
+
+
+def _widened(emitter: Emitter, value: Value, source: ElementType, lanes: int) -> Value:
+    """A narrow number in the type to compute in."""
+    if source.wide is ElementType.F32:
+        return emit_narrow_to_f32(float_builder(emitter, source, lanes), value, source)
+    return emit_narrow_integer_to_byte(emitter, value, source, lanes)
+
+
 def _to_bool(emitter: Emitter, value: Value, source: ElementType, lanes: int) -> Value:
     zero = splat(register_type(source), lanes, 0.0 if source.is_float else 0)
     if source.is_float:
@@ -92,16 +124,21 @@ def _to_bool(emitter: Emitter, value: Value, source: ElementType, lanes: int) ->
 def _to_float(emitter: Emitter, value: Value, source: ElementType, target: ElementType, lanes: int) -> Value:
     if source.is_float:
         return _between_floats(emitter, value, source, target, lanes)
-    is_exact = source.size <= EXACT_IN_F32_BYTES
-    detour = target in HALVES and not is_exact
-    scalar = F64 if detour else register_type(target)
+    if target in HALVES:
+        return emit_round_to_half(
+            float_builder(emitter, target, lanes), _to_f32_odd(emitter, value, source, lanes), target
+        )
     is_signed = source.is_signed and source is not ElementType.BOOL
     convert = emitter.builder.sitofp if is_signed else emitter.builder.uitofp
-    number = convert(value, vector(scalar, lanes))
-    if target not in HALVES:
-        return number
-    middle = ElementType.F64 if detour else ElementType.F32
-    return _between_floats(emitter, number, middle, target, lanes)
+    return convert(value, vector(register_type(target), lanes))
+
+
+def _to_f32_odd(emitter: Emitter, value: Value, source: ElementType, lanes: int) -> Value:
+    """As float32, rounded to odd where it has more digits: rounding that to fewer then equals rounding once."""
+    if source.size <= EXACT_IN_F32_BYTES or source is ElementType.F32:
+        return emit_cast(emitter, value, source, ElementType.F32, lanes)
+    wide = emit_cast(emitter, value, source, ElementType.F64, lanes)
+    return emit_f64_to_f32_odd(float_builder(emitter, ElementType.F32, lanes), wide)
 
 
 def _between_floats(emitter: Emitter, value: Value, source: ElementType, target: ElementType, lanes: int) -> Value:
@@ -111,6 +148,4 @@ def _between_floats(emitter: Emitter, value: Value, source: ElementType, target:
     math = float_builder(emitter, ElementType.F32, lanes)
     if target is ElementType.F32:
         return builder.fptrunc(value, math.type) if source is ElementType.F64 else value
-    if source is ElementType.F64:
-        value = emit_f64_to_f32_odd(math, value)
-    return emit_round_to_half(math, value, target)
+    return emit_round_to_half(math, _to_f32_odd(emitter, value, source, lanes), target)
