@@ -225,7 +225,7 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "Trilu": _fields(upper="upper"),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _signal_window),
     **dict.fromkeys(("Hardmax", "LogSoftmax"), _fields(axis="axis")),
-    "Cast": _to,
+    "Cast": lambda operator: {**_to(operator), **_fields(saturate="saturates", round_mode="rounding")(operator)},
     "Shape": _fields(start="start", end="end"),
     "Reshape": _fields(allowzero="allow_zero"),
     "Flatten": _fields(axis="axis"),
@@ -304,8 +304,11 @@ _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
     "MaxPool": _max_pool,
     "LpPool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", p="p"),
     "GlobalLpPool": _fields(p="p"),
-    "QuantizeLinear": _quantization(output_dtype="to"),
-    "DequantizeLinear": _quantization(),
+    "QuantizeLinear": lambda operator: {
+        **_quantization(output_dtype="to")(operator),
+        **_fields(saturate="saturates")(operator),
+    },
+    "DequantizeLinear": _quantization(output_dtype="to"),
     "AveragePool": _window(kernel_shape="kernel", ceil_mode="ceil_mode", count_include_pad="count_include_pad"),
     **dict.fromkeys((kind for kind in OPERATORS if kind.startswith("Reduce")), _REDUCTION),
 }

@@ -34,6 +34,18 @@ _TYPE_NAMES = {
     ElementType.U16: "uint16",
     ElementType.U8: "uint8",
     ElementType.BOOL: "bool",
+    ElementType.F8E4M3FN: "float8e4m3fn",
+    ElementType.F8E4M3FNUZ: "float8e4m3fnuz",
+    ElementType.F8E5M2: "float8e5m2",
+    ElementType.F8E5M2FNUZ: "float8e5m2fnuz",
+    ElementType.F8E8M0: "float8e8m0",
+    ElementType.F6E2M3: "float6e2m3",
+    ElementType.F6E3M2: "float6e3m2",
+    ElementType.F4E2M1: "float4e2m1",
+    ElementType.I4: "int4",
+    ElementType.U4: "uint4",
+    ElementType.I2: "int2",
+    ElementType.U2: "uint2",
 }
 
 _WITHOUT_MEANING = {

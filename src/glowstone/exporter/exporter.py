@@ -18,6 +18,8 @@ from glowstone.exporter.own import own_form
 from glowstone.exporter.standard import standard_form
 from glowstone.exporter.standard_rules import ONNX_TYPES
 from glowstone.graph import Graph, Node, Tensor, Value
+from glowstone.importer.packing import BYTE, packed
+from glowstone.importer.tensors import ELEMENT_TYPES
 from glowstone.ops import Constant
 from glowstone.types import Dimension
 
@@ -176,7 +178,9 @@ def _tensor(name: str, array: Array, number: int) -> TensorProto:
     """A tensor with its elements as little-endian bytes."""
     from onnx import helper
 
-    raw = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    element = ELEMENT_TYPES[number]
+    content = packed(array, element) if element.bits < BYTE else np.ascontiguousarray(array)
+    raw = content.astype(content.dtype.newbyteorder("<"), copy=False).tobytes()
     return helper.make_tensor(name, number, array.shape, raw, raw=True)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from glowstone.exporter.form import OnnxForm
 from glowstone.graph import Node
 from glowstone.importer.tensors import ELEMENT_TYPES
+from glowstone.ops import Cast
 
 Rule = Callable[[Any, Node], "OnnxForm | None"]
 
@@ -135,6 +136,8 @@ def _quantize(operator: Any, node: Node) -> OnnxForm | None:
         return None
     has_zero_point = len(node.operands) > 2
     output = {} if has_zero_point else {"output_dtype": ONNX_TYPES[operator.to]}
+    if not operator.saturates:
+        output["saturate"] = 0
     return OnnxForm("QuantizeLinear", {"axis": operator.axis, "block_size": operator.block, **output})
 
 
@@ -190,7 +193,12 @@ def _bit_shift(operator: Any, node: Node) -> OnnxForm:
 
 
 def _cast(operator: Any, node: Node) -> OnnxForm:
-    return OnnxForm("Cast", {"to": ONNX_TYPES[operator.to]})
+    attributes: dict[str, Any] = {"to": ONNX_TYPES[operator.to]}
+    if not operator.saturates:
+        attributes["saturate"] = 0
+    if operator.rounding != Cast.rounding:
+        attributes["round_mode"] = operator.rounding
+    return OnnxForm("Cast", attributes)
 
 
 def _eye_like(operator: Any, node: Node) -> OnnxForm:

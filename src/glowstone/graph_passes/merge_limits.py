@@ -7,8 +7,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from glowstone.graph import Builder, Graph, Node, Value, apply_patterns, rewrite
 from glowstone.graph_passes.matching import adds_no_axes, both_orders, is_made_by, number, operand
 from glowstone.ops import (
@@ -156,5 +154,5 @@ def range_of(value: Value) -> Range:
             break
         current = operand(current)
     if current is not None and current.element.is_integer and not current.element.is_signed:
-        return Range(0.0, float(np.iinfo(np.dtype(current.element.dtype.name)).max))
+        return Range(0.0, float(current.element.limits[1]))
     return Range()

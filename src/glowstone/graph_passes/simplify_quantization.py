@@ -9,6 +9,7 @@ from glowstone.graph.operator import Array
 from glowstone.graph_passes.matching import number, operand
 from glowstone.ops import Clip, DequantizeLinear, QuantizeLinear, Relu
 from glowstone.ops.constant import constant_array
+from glowstone.types import NARROW_FLOATS
 
 HALF_SIZE = 2
 """Bytes of a float of too few digits."""
@@ -38,7 +39,12 @@ def drop_round_trip(builder: Builder, node: Node) -> Value | None:
 
 
 def _is_undone(scale: Array, x: Value, product: Value) -> bool:
-    """Whether division by the scale undoes multiplication: of bytes, with more digits, well within the range."""
+    """Whether division by the scale undoes multiplication: of bytes, with more digits, well within the range.
+
+    Not of a float with infinities, which become its largest number.
+    """
+    if x.element in NARROW_FLOATS and NARROW_FLOATS[x.element].infinity is not None:
+        return False
     has_digits = scale.dtype.itemsize > HALF_SIZE and product.element.size > HALF_SIZE and x.element.size == 1
     return has_digits and bool(np.all((np.abs(scale) > SMALLEST_SCALE) & (np.abs(scale) < 1 / SMALLEST_SCALE)))
 
@@ -51,8 +57,9 @@ def drop_limit(builder: Builder, node: Node) -> Value | None:
     scale, zero = number(node.operands[1]), _zero_point(node)
     if limited is None or limited.node is None or x is None or scale is None or zero is None or scale <= 0:
         return None
-    limits = np.iinfo(np.dtype(node.result.element.dtype.name))
-    lowest, highest = (float(limits.min) - zero) * scale, (float(limits.max) - zero) * scale
+    if node.result.element.wide.is_float:
+        return None
+    lowest, highest = ((limit - zero) * scale for limit in node.result.element.limits)
     if isinstance(limited.operator, Relu):
         low: float | None = 0.0
         high: float | None = np.inf

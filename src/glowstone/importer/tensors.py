@@ -13,6 +13,7 @@ import numpy as np
 from glowstone.errors import ModelError, UnsupportedError
 from glowstone.graph import Tensor
 from glowstone.importer.bodies import initializers
+from glowstone.importer.packing import BYTE, packed_size, unpacked
 from glowstone.types import ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,6 +33,18 @@ ELEMENT_TYPES: dict[int, ElementType] = {
     12: ElementType.U32,
     13: ElementType.U64,
     16: ElementType.BF16,
+    17: ElementType.F8E4M3FN,
+    18: ElementType.F8E4M3FNUZ,
+    19: ElementType.F8E5M2,
+    20: ElementType.F8E5M2FNUZ,
+    21: ElementType.U4,
+    22: ElementType.I4,
+    23: ElementType.F4E2M1,
+    24: ElementType.F8E8M0,
+    25: ElementType.U2,
+    26: ElementType.I2,
+    27: ElementType.F6E2M3,
+    28: ElementType.F6E3M2,
 }
 _TYPED_FIELD: dict[ElementType, tuple[str, type]] = {
     ElementType.F32: ("float_data", np.float32),
@@ -41,6 +54,8 @@ _TYPED_FIELD: dict[ElementType, tuple[str, type]] = {
     ElementType.U32: ("uint64_data", np.uint64),
 }
 _SMALL_FIELD = ("int32_data", np.int32)
+PACKED_IN_NUMBERS = (2, 4)
+"""Bits of the elements of which a number of `int32_data` holds a whole byte."""
 _EXTERNAL = 1
 
 
@@ -76,18 +91,19 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     _check_extents(shape, name)
     check_size(TensorType(element, shape))
     count = math.prod(shape)
+    size = packed_size(element, count)
     if proto.data_location == _EXTERNAL:
-        array = _external(proto, folder, count * element.size, name)
+        array = _external(proto, folder, size, name)
     elif proto.HasField("raw_data"):
         array = np.frombuffer(proto.raw_data, np.uint8)
     else:
         return Tensor(_typed(proto, element, count, name).reshape(shape), element)
-    if array.size != count * element.size:
+    if array.size != size:
         raise ModelError(
-            f"{name} has the wrong amount of data",
-            expected=f"{count * element.size} bytes for {shape}",
-            found=f"{array.size} bytes",
+            f"{name} has the wrong amount of data", expected=f"{size} bytes for {shape}", found=f"{array.size} bytes"
         )
+    if element.bits < BYTE:
+        return Tensor(unpacked(array, element, count).reshape(shape), element)
     return Tensor(array.view(element.dtype.newbyteorder("<")).reshape(shape), element)
 
 
@@ -100,12 +116,16 @@ def _check_extents(shape: tuple[int, ...], name: str) -> None:
 def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
     field, held = _TYPED_FIELD.get(element, _SMALL_FIELD)
     values: Array = np.array(getattr(proto, field), held)
-    if len(values) != count:
+    is_packed = element.bits in PACKED_IN_NUMBERS
+    expected = packed_size(element, count) if is_packed else count
+    if len(values) != expected:
         raise ModelError(
-            f"{name} has the wrong amount of data", expected=f"{count} elements", found=f"{len(values)} elements"
+            f"{name} has the wrong amount of data", expected=f"{expected} numbers", found=f"{len(values)} numbers"
         )
-    if element in (ElementType.F16, ElementType.BF16):  # given as their bits
-        return values.astype(np.uint16).view(element.dtype)
+    if is_packed:
+        return unpacked(values.astype(np.uint8), element, count)
+    if element in (ElementType.F16, ElementType.BF16) or element.is_narrow:  # given as their bits
+        return values.astype(f"u{element.size}").view(element.dtype)
     return values.astype(element.dtype)
 
 

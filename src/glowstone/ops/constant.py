@@ -12,7 +12,7 @@ from glowstone.errors import LimitError, ShapeError, UnknownValueError
 from glowstone.graph import Builder, Operand, Operator, Sample, Tensor, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import SHAPES
-from glowstone.scalar import Literal
+from glowstone.scalar import Literal, literal_array
 from glowstone.types import LARGEST_EXTENT, ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,7 +75,7 @@ def constant(builder: Builder, array: Array, element: ElementType | None = None)
 
 def scalar(builder: Builder, value: float | int | bool, element: ElementType) -> Value:
     """A rank-0 constant."""
-    return constant(builder, np.asarray(value, element.dtype), element)
+    return constant(builder, literal_array(Literal(element, value)), element)
 
 
 def constant_array(value: Value | None) -> Array | None:

@@ -13,7 +13,7 @@ from glowstone.errors import LimitError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array, scalar
-from glowstone.ops.element_sets import ALL, FLOATS, INDICES
+from glowstone.ops.element_sets import ALL, ANY, FLOATS, INDICES
 from glowstone.ops.elementwise import HALF_TOLERANCES, Add, Cast, Equal, LessOrEqual, Where
 from glowstone.ops.iota import Iota
 from glowstone.ops.shape import Shape, Unsqueeze
@@ -143,7 +143,7 @@ class Trilu(Operator):
     """The upper (or lower) triangle of matrices from diagonal k on, zeros elsewhere. ONNX Trilu-14."""
 
     onnx = "Trilu-14"
-    operands = (Operand("x", ALL), Operand("k", frozenset({ElementType.I64}), optional=True))
+    operands = (Operand("x", ANY), Operand("k", frozenset({ElementType.I64}), optional=True))
     upper: bool = True
 
     def infer(self, *operands: Value | None) -> tuple[TensorType, ...]:
@@ -172,7 +172,7 @@ class Trilu(Operator):
     def samples(cls) -> Sequence[Sample]:
         x = np.arange(1, 61, dtype=np.float32).reshape(3, 4, 5)
         moved = [Sample(cls(upper), (x, np.array(k))) for upper in (True, False) for k in (-2, 0, 1, 9)]
-        typed = [Sample(cls(False), (x[0].astype(element.dtype),)) for element in sorted(ALL, key=str)]
+        typed = [Sample(cls(False), (x[0].astype(element.dtype),)) for element in sorted(ANY, key=str)]
         return [*moved, *typed, Sample(cls(), (x[:, :0],)), Sample(cls(), (x, np.array([1])))]
 
     @classmethod

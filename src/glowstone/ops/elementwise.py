@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ from glowstone.ops.basic_activation import (
     Sigmoid,
     sigmoid,
 )
-from glowstone.ops.element_sets import ALL, BOOLS, NUMBERS, SIGNED
+from glowstone.ops.element_sets import ALL, ANY, BOOLS, FLOATS_OF_8_BITS, NARROW, NUMBERS, SIGNED
 from glowstone.ops.elementwise_base import (
     FLOAT,
     UNARY,
@@ -120,6 +121,13 @@ __all__ = [
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+ROUNDINGS = ("up", "down", "nearest")
+"""Ways of rounding to a power of two."""
+F64_EXPONENT, F64_HALF = 0xFFF0_0000_0000_0000, 0x0008_0000_0000_0000
+"""Bits of float64: sign and exponent, and the upper bit of the mantissa."""
+CAST_FROM_NARROW = (ElementType.F32, ElementType.F16, ElementType.I32, ElementType.U64, ElementType.BOOL)
+"""Targets of conversions of narrow numbers that samples show."""
+
 
 @operator
 class Clip(Elementwise):
@@ -178,22 +186,78 @@ def _clip_of(element: ElementType) -> Sample:
 
 @operator
 class Cast(Elementwise):
-    """Conversion to another element type. ONNX Cast-13."""
+    """Conversion to another element type. ONNX Cast-25.
 
-    onnx = "Cast-13"
+    `saturates` says whether numbers beyond the range of a float of 8 bits become its largest, rather than infinity or
+    NaN. `rounding` is "up", "down" or "nearest" (halves up), for powers of two (f8e8m0) only.
+    """
+
+    onnx = "Cast-25"
     operands = UNARY
     to: ElementType = ElementType.F32
+    saturates: bool = True
+    rounding: str = "up"
 
     def expression(self, *inputs: Expression) -> Expression:
-        return scalar.cast(inputs[0], self.to)
+        (x,) = inputs
+        if self.to is ElementType.F8E8M0:
+            x = rounded_to_power(x, self.rounding)
+        return scalar.cast(x, self.to, self.saturates)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
         x = np.array([-3.7, -0.5, 0.0, 0.5, 100.25], np.float32)
         negative = [Sample(cls(to), (x,)) for to in sorted(SIGNED | BOOLS, key=str)]
         small = np.array([0.0, 0.5, 1.0, 2.75, 100.0, 127.0])
-        pairs = [(source, to) for source in ElementType for to in ElementType if source is not to]
-        return [*negative, *(Sample(cls(to), (small.astype(source.dtype),)) for source, to in pairs)]
+        pairs = [(source, to) for source in ALL for to in ALL if source is not to]
+        typed = [Sample(cls(to), (small.astype(source.dtype),)) for source, to in sorted(pairs, key=str)]
+        return [*negative, *typed, *cls._narrow_samples(), *cls._limits()]
+
+    @classmethod
+    def _narrow_samples(cls) -> Sequence[Sample]:
+        x, powers = np.array([-3.7, -0.5, 0.0, 0.5, 1.25], np.float32), np.array([0.5, 1.0, 2.0, 4.0])
+        narrow = sorted(NARROW, key=str)
+        return [
+            *(Sample(cls(to), (powers.astype(source.dtype),)) for source in narrow for to in CAST_FROM_NARROW),
+            *(Sample(cls(to), (x,)) for to in narrow if to is not ElementType.F8E8M0),
+        ]
+
+    @classmethod
+    def _limits(cls) -> Sequence[Sample]:
+        """Beyond the largest number, and between two powers of two."""
+        x = np.array([-1e30, -448, 448, 465, 57344, 61440, 1e30, np.inf, -np.inf, np.nan], np.float32)
+        powers = np.array([0.0, 0.124, 0.25, 0.37, 0.375, 0.38, 1.1, 3.0, 1.5e38], np.float32)
+        modes = [(rounding, saturates) for rounding in ROUNDINGS for saturates in (True, False)]
+        elements = sorted(FLOATS_OF_8_BITS, key=str)
+        return [
+            *(Sample(cls(to, saturates), (x,)) for to in elements for saturates in (True, False)),
+            *(Sample(cls(ElementType.F8E8M0, saturates, rounding), (powers[1:],)) for rounding, saturates in modes),
+            Sample(cls(ElementType.F8E8M0), (powers,)),
+        ]
+
+    @classmethod
+    def error_samples(cls) -> Sequence[ErrorSample]:
+        return [ErrorSample(cls(ElementType.F8E8M0, rounding="odd"), (np.ones(3),), "do not go together")]
+
+
+def rounded_to_power(x: Expression, rounding: str) -> Expression:
+    """A number that conversion to a power of two, which rounds up, takes to the power wanted.
+
+    Raises:
+        TypeError: no such way of rounding.
+    """
+    if rounding not in ROUNDINGS:
+        raise TypeError(f"rounding {rounding} is none of {', '.join(ROUNDINGS)}")
+    if rounding == "up":
+        return x
+    wide = scalar.cast(x, ElementType.F64)
+    bits = scalar.reinterpret(wide, ElementType.U64)
+    if rounding == "nearest":
+        bits = apply("add", bits, Literal(ElementType.U64, F64_HALF))
+    power = scalar.reinterpret(apply("and", bits, Literal(ElementType.U64, F64_EXPONENT)), ElementType.F64)
+    # infinity and NaN are none; infinity stays beyond the range, and NaN is unequal to all
+    is_finite = apply("less", apply("abs", wide), Literal(ElementType.F64, math.inf))
+    return apply("select", is_finite, power, wide)
 
 
 @operator
@@ -215,7 +279,7 @@ class Identity(Elementwise):
 class Map(Elementwise):
     """A fused region: any scalar expression of `arity` operands. What fusion makes of other elementwise operators."""
 
-    operands = (Operand("x", ALL, variadic=True),)
+    operands = (Operand("x", ANY, variadic=True),)
     body: Expression = Input(ElementType.F32, 0)
     arity: int = 1
 

@@ -12,14 +12,14 @@ from glowstone import scalar
 from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, BOOLS, FLOATS, HALVES, NUMBERS
+from glowstone.ops.element_sets import ALL, ANY, BOOLS, FLOATS, HALVES, NUMBERS
 from glowstone.ops.elementwise_samples import binary_samples, main_element, unary_samples
 from glowstone.scalar import Expression, Input, apply
 from glowstone.types import CHANNEL_AXIS, ElementType, Shape, TensorType, broadcast_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-UNARY = (Operand("x", ALL),)
+UNARY = (Operand("x", ANY),)
 TWO_NUMBERS = (Operand("x", NUMBERS), Operand("y", NUMBERS))
 TWO_BOOLS = (Operand("x", BOOLS), Operand("y", BOOLS))
 TWO_OF_ANY = (Operand("x", ALL), Operand("y", ALL))

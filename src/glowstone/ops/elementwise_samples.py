@@ -74,6 +74,6 @@ def _random(
     values = generator.uniform(low, high, shape)
     if element is ElementType.BOOL:
         return np.asarray(values > 0)
-    if element.is_integer:
+    if element.wide.is_integer:
         values = np.rint(INTEGER_RANGE * (values if element.is_signed else np.abs(values)))
     return np.asarray(values).astype(element.dtype)

@@ -11,7 +11,7 @@ from glowstone import scalar
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, ErrorSample, Operand, Operator, Sample, Value, operator
 from glowstone.ops.convolution import Conv
-from glowstone.ops.element_sets import ALL, NUMBERS
+from glowstone.ops.element_sets import ANY, NUMBERS
 from glowstone.ops.elementwise import Map, check_layout
 from glowstone.ops.linear import MatMul
 from glowstone.scalar import Expression, Input, Literal, apply
@@ -27,7 +27,7 @@ class Fused(Operator):
     Operands: the anchor's `anchor_arity`, then the extras, each of which broadcasts to the anchor's result.
     """
 
-    operands = (Operand("x", ALL, optional=True, variadic=True),)
+    operands = (Operand("x", ANY, optional=True, variadic=True),)
     anchor: Operator = MatMul()
     anchor_arity: int = 2
     epilogue: Expression = Input(ElementType.F32, 0)

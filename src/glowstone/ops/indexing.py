@@ -10,7 +10,7 @@ import numpy as np
 from glowstone.errors import ExecutionError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, INDICES
+from glowstone.ops.element_sets import ANY, INDICES
 from glowstone.types import TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -21,7 +21,7 @@ class Gather(Operator):
     """Slices of x along an axis at the indices; negative ones count from the back. ONNX Gather-13."""
 
     onnx = "Gather-13"
-    operands = (Operand("x", ALL), Operand("indices", INDICES))
+    operands = (Operand("x", ANY), Operand("indices", INDICES))
     axis: int = 0
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:

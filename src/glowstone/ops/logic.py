@@ -9,7 +9,7 @@ import numpy as np
 
 from glowstone.graph import Operand, Sample, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, BOOLS
+from glowstone.ops.element_sets import ANY, BOOLS
 from glowstone.ops.elementwise_base import TWO_BOOLS, TWO_NUMBERS, TWO_OF_ANY, Binary, Elementwise, Unary
 from glowstone.scalar import Expression, apply
 from glowstone.types import ElementType
@@ -111,7 +111,7 @@ class Where(Elementwise):
     """x where the condition holds, else y. ONNX Where-16."""
 
     onnx = "Where-16"
-    operands = (Operand("condition", BOOLS), Operand("x", ALL), Operand("y", ALL))
+    operands = (Operand("condition", BOOLS), Operand("x", ANY), Operand("y", ANY))
 
     def expression(self, *inputs: Expression) -> Expression:
         return apply("select", *inputs)
@@ -121,7 +121,7 @@ class Where(Elementwise):
         mask = np.array([[True], [False], [True]])
         return [
             Sample(cls(), (mask, np.arange(4, dtype=np.float32), np.array(-1, np.float32))),
-            *(Sample(cls(), (mask, *_pair_of(element))) for element in sorted(ALL, key=str)),
+            *(Sample(cls(), (mask, *_pair_of(element))) for element in sorted(ANY, key=str)),
         ]
 
     @classmethod

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from glowstone.graph import Operand, Sample, operator
-from glowstone.ops.element_sets import FLOATS, NUMBERS
+from glowstone.ops.element_sets import FLOATS, FLOATS_OF_8_BITS, NUMBERS
 from glowstone.ops.elementwise import FLOAT, Unary
-from glowstone.scalar import Expression, Literal, apply
+from glowstone.scalar import Expression, Literal, apply, cast
+
+TESTED = FLOATS | FLOATS_OF_8_BITS
+"""What may be asked whether it is NaN or infinite."""
 
 
 @operator
@@ -138,14 +141,15 @@ class IsNaN(Unary):
     """Whether x is no number. ONNX IsNaN-20."""
 
     onnx = "IsNaN-20"
-    operands = FLOAT
+    operands = (Operand("x", TESTED),)
 
     def expression(self, *inputs: Expression) -> Expression:
-        return apply("not", apply("equal", inputs[0], inputs[0]))
+        x = cast(inputs[0], inputs[0].element.wide)
+        return apply("not", apply("equal", x, x))
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
-        return [Sample(cls(), (_with_specials(element.dtype),)) for element in sorted(FLOATS, key=str)]
+        return [Sample(cls(), (_with_specials(element.dtype),)) for element in sorted(TESTED, key=str)]
 
 
 @operator
@@ -153,12 +157,12 @@ class IsInf(Unary):
     """Whether x is one of the infinities asked for. ONNX IsInf-20."""
 
     onnx = "IsInf-20"
-    operands = FLOAT
+    operands = (Operand("x", TESTED),)
     negative: bool = True
     positive: bool = True
 
     def expression(self, *inputs: Expression) -> Expression:
-        (x,) = inputs
+        x = cast(inputs[0], inputs[0].element.wide)
         infinity = Literal(x.element, math.inf)
         if self.negative and self.positive:
             return apply("equal", apply("abs", x), infinity)
@@ -170,9 +174,8 @@ class IsInf(Unary):
     def samples(cls) -> Sequence[Sample]:
         x = _with_specials(np.dtype(np.float32))
         flags = [(False, True), (True, False), (False, False)]
-        elements = sorted(FLOATS, key=str)
         return [
-            *(Sample(cls(), (_with_specials(element.dtype),)) for element in elements),
+            *(Sample(cls(), (_with_specials(element.dtype),)) for element in sorted(TESTED, key=str)),
             *(Sample(cls(*pair), (x,)) for pair in flags),
         ]
 

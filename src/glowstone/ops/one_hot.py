@@ -11,7 +11,7 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
-from glowstone.ops.element_sets import ALL, NUMBERS
+from glowstone.ops.element_sets import ANY, NUMBERS
 from glowstone.scalar import convert
 from glowstone.types import ElementType, TensorType, normalize_axis
 
@@ -26,7 +26,7 @@ class OneHot(Operator):
     """
 
     onnx = "OneHot-11"
-    operands = (Operand("indices", NUMBERS), Operand("depth", NUMBERS, host=True), Operand("values", ALL))
+    operands = (Operand("indices", NUMBERS), Operand("depth", NUMBERS, host=True), Operand("values", ANY))
     axis: int = -1
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:

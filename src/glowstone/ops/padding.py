@@ -11,7 +11,7 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
-from glowstone.ops.element_sets import ALL, INDICES, SHAPES
+from glowstone.ops.element_sets import ANY, INDICES, SHAPES
 from glowstone.ops.rearrangement import padded
 from glowstone.types import ElementType, TensorType, normalize_axes, normalize_axis
 
@@ -31,9 +31,9 @@ class Pad(Operator):
 
     onnx = "Pad-19"
     operands = (
-        Operand("x", ALL),
+        Operand("x", ANY),
         Operand("pads", SHAPES, host=True),
-        Operand("value", ALL, optional=True),
+        Operand("value", ANY, optional=True),
         Operand("axes", INDICES, optional=True, host=True),
     )
     mode: str = "constant"

@@ -11,18 +11,22 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import FLOATS
+from glowstone.ops.element_sets import FLOATS, FLOATS_OF_8_BITS, NARROW
 from glowstone.ops.elementwise import Add, Cast, Clip, Div, Equal, Maximum, Minimum, Mul, Round, Sub, Where
 from glowstone.ops.reduction import ReduceMax, ReduceMin
 from glowstone.ops.shape import unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced, stretched
+from glowstone.scalar import convert
 from glowstone.types import ElementType, TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 BYTES = frozenset({ElementType.I8, ElementType.U8})
-QUANTIZED = BYTES | {ElementType.I16, ElementType.U16}
-SCALES = FLOATS - {ElementType.F64}
+QUANTIZED = BYTES | {ElementType.I16, ElementType.U16} | (NARROW - {ElementType.F8E8M0})
+SCALES = (FLOATS - {ElementType.F64}) | {ElementType.F8E8M0}
+DEQUANTIZED = FLOATS
+SHIFTED = NARROW & QUANTIZED - FLOATS_OF_8_BITS
+"""Narrow types with which zero points other than 0 make sense."""
 F32, I32, U8 = ElementType.F32, ElementType.I32, ElementType.U8
 
 
@@ -94,28 +98,41 @@ def per_index(builder: Builder, parameter: Value, rank: int, axis: int) -> Value
     return unsqueeze(builder, parameter, after) if after else parameter
 
 
-def quantized(builder: Builder, number: Value, zero_point: Value | None, to: ElementType) -> Value:
-    """A number in units of the scale, to an integer: rounded, halves to even, the zero point added, saturated."""
-    whole = builder.emit(Cast(F32), builder.emit(Round(), number))
+def quantized(
+    builder: Builder, number: Value, zero_point: Value | None, to: ElementType, saturates: bool = True
+) -> Value:
+    """A number in units of the scale, to a quantized type.
+
+    To an integer: rounded, halves to even, the zero point added, saturated. To a narrow float: the zero point added,
+    rounded.
+    """
+    is_float = to.wide.is_float
+    whole = builder.emit(Cast(F32), number if is_float else builder.emit(Round(), number))
     if zero_point is not None:
         whole = builder.emit(Add(), whole, builder.emit(Cast(F32), zero_point))
-    return builder.emit(Cast(to), whole)  # which saturates
+    if to.is_narrow and not is_float:  # which do not saturate on their own
+        low, high = (scalar(builder, limit, F32) for limit in to.limits)
+        whole = builder.emit(Minimum(), builder.emit(Maximum(), whole, low), high)
+    return builder.emit(Cast(to, saturates), whole)
 
 
-def quantized_array(number: Array, zero_point: Array | int, to: ElementType) -> Array:
+def quantized_array(number: Array, zero_point: Array | float, to: ElementType, saturates: bool = True) -> Array:
     """`quantized` in NumPy."""
-    limits = np.iinfo(to.dtype.name)
-    return np.clip(np.rint(np.asarray(number, np.float64)) + zero_point, limits.min, limits.max).astype(to.dtype)
+    if to.wide.is_float:
+        shifted: Any = np.asarray(number, np.float32) + np.float32(zero_point)
+        return convert(shifted, to, saturates)
+    whole = np.nan_to_num(np.rint(np.asarray(number, np.float64)) + zero_point, nan=0.0)
+    return convert(np.clip(whole, *to.limits), to)
 
 
 @operator
 class QuantizeLinear(LinearQuantization):
     """saturate(round(x / scale) + zero_point), halves to even, divided in `precision` or the scale's type.
 
-    ONNX QuantizeLinear-21.
+    To a narrow float only the sum is rounded; `saturates` is as for `Cast`. ONNX QuantizeLinear-25.
     """
 
-    onnx = "QuantizeLinear-21"
+    onnx = "QuantizeLinear-25"
     operands = (
         Operand("x", SCALES | {I32}),
         Operand("scale", SCALES | {I32}),
@@ -125,6 +142,7 @@ class QuantizeLinear(LinearQuantization):
     block: int = 0
     to: ElementType = ElementType.U8
     precision: ElementType | None = None
+    saturates: bool = True
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, scale, zero_point = (*operands, None)[:3]
@@ -148,15 +166,15 @@ class QuantizeLinear(LinearQuantization):
         precision: Any = self.division_element(ElementType.from_dtype(scale.dtype)).dtype
         with np.errstate(all="ignore"):
             number = x.astype(precision) / self.aligned_array(scale, x).astype(precision)
-        offset = 0 if zero_point is None else self.aligned_array(zero_point, x).astype(np.int64)
-        return quantized_array(number, offset, self.to)
+        offset = 0 if zero_point is None else self.aligned_array(zero_point, x).astype(np.float32)
+        return quantized_array(number, offset, self.to, self.saturates)
 
     def decompose(self, builder: Builder, x: Value, scale: Value, zero_point: Value | None = None) -> Value:
         precision = Cast(self.division_element(scale.element))
         divisor = builder.emit(precision, self.aligned(builder, scale, x))
         number = builder.emit(Div(), builder.emit(precision, x), divisor)
         offset = None if zero_point is None else self.aligned(builder, zero_point, x)
-        return quantized(builder, number, offset, self.to)
+        return quantized(builder, number, offset, self.to, self.saturates)
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:
@@ -172,6 +190,21 @@ class QuantizeLinear(LinearQuantization):
             Sample(cls(-1, 2, ElementType.I16), (x, blocks, np.zeros((2, 3, 2), np.int16))),
             Sample(cls(), (ties, np.array([0.5], np.float32), np.array([3], np.uint8))),
             Sample(cls(to=ElementType.U16), (x, np.array(0.01, np.float32), np.array(30000, np.uint16))),
+            *cls._narrow_samples(),
+        ]
+
+    @classmethod
+    def _narrow_samples(cls) -> Sequence[Sample]:
+        x = np.linspace(-40, 40, 24, dtype=np.float32).reshape(2, 3, 4)
+        one, blocks = np.array(2, np.float32), np.array([[[2.0, 3.0]] * 3, [[1.0, 0.5]] * 3], np.float32)
+        wide = np.array([1e6, -1e6, 480, 0.001], np.float32)
+        shifted, floats = sorted(SHIFTED, key=str), sorted(FLOATS_OF_8_BITS, key=str)
+        return [
+            *(Sample(cls(to=to), (x, one, np.array([1]).astype(to.dtype))) for to in shifted),
+            *(Sample(cls(-1, 2, to), (x, blocks, np.zeros(blocks.shape, to.dtype))) for to in shifted),
+            *(Sample(cls(to=to), (wide, one, np.array(0).astype(to.dtype))) for to in floats),
+            Sample(cls(to=ElementType.F8E5M2, saturates=False), (wide, one)),
+            Sample(cls(to=ElementType.I4), (x, np.array(4).astype(ElementType.F8E8M0.dtype))),
         ]
 
     @classmethod
@@ -185,11 +218,18 @@ class QuantizeLinear(LinearQuantization):
         ]
 
 
+def difference_element(x: ElementType) -> ElementType:
+    """The type in which a zero point is taken off: differences of integers do not wrap."""
+    if x.wide.is_float:
+        return F32
+    return ElementType.I64 if x is I32 else I32
+
+
 @operator
 class DequantizeLinear(LinearQuantization):
-    """(x - zero_point) * scale, as elements of type `to`. ONNX DequantizeLinear-21."""
+    """(x - zero_point) * scale, as elements of type `to`. ONNX DequantizeLinear-25."""
 
-    onnx = "DequantizeLinear-21"
+    onnx = "DequantizeLinear-25"
     operands = (
         Operand("x", QUANTIZED | {I32}),
         Operand("scale", SCALES),
@@ -205,21 +245,26 @@ class DequantizeLinear(LinearQuantization):
         assert scale is not None
         if zero_point is not None and zero_point.element is not x.element:
             raise ModelError("the zero point is of another type", expected=x.element, found=zero_point.element)
+        if self.to not in DEQUANTIZED:
+            raise ModelError(
+                "not a type to dequantize to", expected=", ".join(sorted(map(str, DEQUANTIZED))), found=self.to
+            )
         self.check_parameters(x, scale, zero_point)
         return (TensorType(self.to, x.shape),)
 
     def reference(self, x: Array, scale: Array, zero_point: Array | None = None) -> Array:
-        offset = 0 if zero_point is None else self.aligned_array(zero_point, x).astype(np.int64)
-        number = (x.astype(np.int64) - offset).astype(np.float32)
-        with np.errstate(over="ignore"):
+        exact = difference_element(ElementType.from_dtype(x.dtype)).dtype
+        offset: Any = 0 if zero_point is None else self.aligned_array(zero_point, x).astype(exact)
+        with np.errstate(all="ignore"):
+            number = (x.astype(exact) - offset).astype(np.float32)
             product: Any = number * self.aligned_array(scale, x).astype(np.float32)
             return np.asarray(product).astype(self.to.dtype)
 
     def decompose(self, builder: Builder, x: Value, scale: Value, zero_point: Value | None = None) -> Value:
-        wide = Cast(ElementType.I64 if x.element is I32 else I32)  # differences of x's type do not wrap
-        number = builder.emit(wide, x)
+        exact = Cast(difference_element(x.element))
+        number = builder.emit(exact, x)
         if zero_point is not None:
-            number = builder.emit(Sub(), number, builder.emit(wide, self.aligned(builder, zero_point, x)))
+            number = builder.emit(Sub(), number, builder.emit(exact, self.aligned(builder, zero_point, x)))
         factor = builder.emit(Cast(F32), self.aligned(builder, scale, x))
         return builder.emit(Cast(self.to), builder.emit(Mul(), builder.emit(Cast(F32), number), factor))
 
@@ -234,6 +279,21 @@ class DequantizeLinear(LinearQuantization):
             Sample(cls(), (x.view(np.int8), scales)),
             Sample(cls(2, 3), (x.astype(np.int16), blocks, np.full(blocks.shape, -5, np.int16))),
             Sample(cls(), (np.array([-(2**30), 5], np.int32), np.array(0.5, np.float32))),
+            *cls._narrow_samples(),
+        ]
+
+    @classmethod
+    def _narrow_samples(cls) -> Sequence[Sample]:
+        x = np.arange(-12, 12).reshape(2, 3, 4)
+        half, scales = np.array(0.5, np.float32), np.array([2, 4, 0.5], np.float32)
+        blocks = np.array([[[2.0, 3.0]] * 3, [[1.0, 0.5]] * 3], np.float32)
+        elements = sorted(NARROW & QUANTIZED, key=str)
+        power = np.array(0.25).astype(ElementType.F8E8M0.dtype)
+        return [
+            *(Sample(cls(), (x.astype(element.dtype), half)) for element in elements),
+            *(Sample(cls(), (x.astype(element.dtype), scales, np.zeros(3, element.dtype))) for element in elements),
+            Sample(cls(-1, 2), (x.astype(ElementType.I4.dtype), blocks, np.ones(blocks.shape, ElementType.I4.dtype))),
+            Sample(cls(to=ElementType.BF16), (x.astype(ElementType.F4E2M1.dtype), power)),
         ]
 
     @classmethod
@@ -242,6 +302,7 @@ class DequantizeLinear(LinearQuantization):
         return [
             ErrorSample(cls(), (x, two), "the scale does not fit x"),
             ErrorSample(cls(0), (x, two, np.zeros(2, np.int8)), "the zero point is of another type"),
+            ErrorSample(cls(0, to=I32), (x, two), "not a type to dequantize to"),
         ]
 
 

@@ -13,9 +13,19 @@ from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import constant_array
 from glowstone.ops.convolution import Conv
+from glowstone.ops.element_sets import FLOATS_OF_8_BITS
 from glowstone.ops.elementwise import Cast, Div, Mul, Sub
 from glowstone.ops.linear import MatMul
-from glowstone.ops.quantization import BYTES, F32, I32, SCALES, per_index, quantized, quantized_array
+from glowstone.ops.quantization import (
+    BYTES,
+    F32,
+    I32,
+    SCALES,
+    difference_element,
+    per_index,
+    quantized,
+    quantized_array,
+)
 from glowstone.ops.shape import unsqueeze
 from glowstone.types import ElementType, TensorType
 
@@ -25,6 +35,7 @@ EXACT_IN_F32 = 2**24
 """Whole numbers up to this are exact in float32."""
 LARGEST_DIFFERENCE = 255
 """Of two bytes."""
+FACTORS = BYTES | FLOATS_OF_8_BITS
 INTEGER_PRODUCT = (
     Operand("a", BYTES),
     Operand("b", BYTES),
@@ -34,22 +45,24 @@ INTEGER_PRODUCT = (
 
 
 def centred(builder: Builder, x: Value, zero_point: Value | None) -> Value:
-    """x - zero_point in int32; the zero point broadcasts."""
-    wide = builder.emit(Cast(I32), x)
-    return wide if zero_point is None else builder.emit(Sub(), wide, builder.emit(Cast(I32), zero_point))
+    """x - zero_point in int32, floats in float32; the zero point broadcasts."""
+    exact = Cast(difference_element(x.element))
+    wide = builder.emit(exact, x)
+    return wide if zero_point is None else builder.emit(Sub(), wide, builder.emit(exact, zero_point))
 
 
 def integer_product(builder: Builder, left: Value, right: Value, b: Value, b_zero: Value | None) -> Value:
-    """The product of centred matrices, in int32; right is b less its zero point.
+    """The product of centred matrices, in int32; right is b less its zero point. With floats it is in float32.
 
     Where no sum can leave the whole numbers that float32 holds, it is computed in float32, for which there are fast
     kernels: every sum of such products is exact there, in any order.
     """
-    if _largest_sum(b, b_zero) >= EXACT_IN_F32:
-        return builder.emit(MatMul(), left, right)
     wide = Cast(F32)
+    has_floats = F32 in (left.element, right.element)
+    if not has_floats and _largest_sum(b, b_zero) >= EXACT_IN_F32:
+        return builder.emit(MatMul(), left, right)
     product = builder.emit(MatMul(), builder.emit(wide, left), builder.emit(wide, right))
-    return builder.emit(Cast(I32), product)
+    return product if has_floats else builder.emit(Cast(I32), product)
 
 
 def _largest_sum(b: Value, b_zero: Value | None) -> float:
@@ -88,7 +101,12 @@ def requantized(builder: Builder, sums: Value, scales: Sequence[Value], zero_poi
 def _requantized_array(sums: Array, scales: Sequence[Array], zero_point: Array) -> Array:
     first, second, third = (scale.astype(np.float32) for scale in scales)
     number = sums.astype(np.float32) * (first * second / third)
-    return quantized_array(number, zero_point.astype(np.int64), ElementType.from_dtype(zero_point.dtype))
+    return quantized_array(number, zero_point.astype(np.float32), ElementType.from_dtype(zero_point.dtype))
+
+
+def _centred_array(x: Array, zero_point: Array) -> Array:
+    """`centred` in NumPy, in float64, which holds all sums of bytes exactly."""
+    return np.asarray(x.astype(np.float64) - zero_point.astype(np.float64))
 
 
 def _column(parameter: Array | None) -> Array:
@@ -178,14 +196,14 @@ class QLinearMatMul(Operator):
 
     onnx = "QLinearMatMul-21"
     operands = (
-        Operand("a", BYTES),
+        Operand("a", FACTORS),
         Operand("a_scale", SCALES),
-        Operand("a_zero_point", BYTES),
-        Operand("b", BYTES),
+        Operand("a_zero_point", FACTORS),
+        Operand("b", FACTORS),
         Operand("b_scale", SCALES),
-        Operand("b_zero_point", BYTES),
+        Operand("b_zero_point", FACTORS),
         Operand("y_scale", SCALES),
-        Operand("y_zero_point", BYTES),
+        Operand("y_zero_point", FACTORS),
     )
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
@@ -193,7 +211,8 @@ class QLinearMatMul(Operator):
 
     def reference(self, *operands: Array) -> Array:
         a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands
-        sums = np.matmul(a.astype(np.int32) - _column(a_zero), b.astype(np.int32) - b_zero)
+        left = _centred_array(a, _column(a_zero))
+        sums = np.matmul(left, _centred_array(b, b_zero))
         return _requantized_array(sums, (_column(a_scale), b_scale, y_scale), y_zero)
 
     def decompose(self, builder: Builder, *operands: Value) -> Value:
@@ -214,7 +233,15 @@ class QLinearMatMul(Operator):
         return [
             Sample(cls(), (a, *parameters[0], b, *parameters[1], *parameters[2])),
             Sample(cls(), (a[0], *parameters[0], b, *parameters[1], *parameters[2])),
+            *(cls._float_sample(element) for element in sorted(FLOATS_OF_8_BITS, key=str)),
         ]
+
+    @classmethod
+    def _float_sample(cls, element: ElementType) -> Sample:
+        random = np.random.default_rng(33)
+        a, b = (random.standard_normal(shape).astype(element.dtype) for shape in ((4, 3), (3, 5)))
+        scale, zero = np.array(0.5, np.float32), np.zeros((), element.dtype)
+        return Sample(cls(), (a, scale, zero, b, scale, zero, scale, zero))
 
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:

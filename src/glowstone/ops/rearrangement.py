@@ -12,7 +12,7 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array, known_shape
-from glowstone.ops.element_sets import ALL, INDICES, SHAPES
+from glowstone.ops.element_sets import ANY, INDICES, SHAPES
 from glowstone.types import TensorType, normalize_axes, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -30,7 +30,7 @@ class Split(Operator):
     """Parts of x along an axis: of these sizes, or `count` of one size, the last what is left. ONNX Split-18."""
 
     onnx = "Split-18"
-    operands = (Operand("x", ALL), Operand("sizes", SHAPES, optional=True, host=True))
+    operands = (Operand("x", ANY), Operand("sizes", SHAPES, optional=True, host=True))
     axis: int = 0
     count: int = 2
 
@@ -95,7 +95,7 @@ class Tile(Operator):
     """x repeated along every axis. ONNX Tile-13."""
 
     onnx = "Tile-13"
-    operands = (Operand("x", ALL), Operand("repeats", SHAPES, host=True))
+    operands = (Operand("x", ANY), Operand("repeats", SHAPES, host=True))
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, repeats = operands
@@ -123,7 +123,7 @@ class _BlockMove(Operator):
     A pixel's place in its block counts before the channels that stay, or behind them where `column_first` (CRD).
     """
 
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     block: int = 1
     column_first: bool = False
 
@@ -215,7 +215,7 @@ class CenterCropPad(Operator):
     """x cut or filled up with zeros around its middle to the shape given. ONNX CenterCropPad-18."""
 
     onnx = "CenterCropPad-18"
-    operands = (Operand("x", ALL), Operand("shape", INDICES, host=True))
+    operands = (Operand("x", ANY), Operand("shape", INDICES, host=True))
     axes: tuple[int, ...] | None = None
 
     def margins(self, shape: Extents, target: Sequence[int]) -> tuple[Extents, Extents]:

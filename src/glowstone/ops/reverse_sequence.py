@@ -11,7 +11,7 @@ from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import scalar
-from glowstone.ops.element_sets import ALL, INDICES
+from glowstone.ops.element_sets import ANY, INDICES
 from glowstone.ops.elementwise import Add, Cast, Less, Mul, Sub, Where
 from glowstone.ops.indexing import Gather
 from glowstone.ops.iota import Iota
@@ -30,7 +30,7 @@ class ReverseSequence(Operator):
     """
 
     onnx = "ReverseSequence-10"
-    operands = (Operand("x", ALL), Operand("lengths", INDICES))
+    operands = (Operand("x", ANY), Operand("lengths", INDICES))
     time_axis: int = 0
     batch_axis: int = 1
 

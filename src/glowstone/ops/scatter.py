@@ -13,7 +13,7 @@ import numpy as np
 from glowstone.errors import ExecutionError, ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, INDICES
+from glowstone.ops.element_sets import ANY, INDICES
 from glowstone.types import TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,7 +32,7 @@ class GatherElements(Operator):
     """Element i of the result is x's at i, but along the axis at indices[i]. ONNX GatherElements-13."""
 
     onnx = "GatherElements-13"
-    operands = (Operand("x", ALL), Operand("indices", INDICES))
+    operands = (Operand("x", ANY), Operand("indices", INDICES))
     axis: int = 0
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
@@ -75,7 +75,7 @@ class GatherND(Operator):
     """
 
     onnx = "GatherND-13"
-    operands = (Operand("x", ALL), Operand("indices", INDICES))
+    operands = (Operand("x", ANY), Operand("indices", INDICES))
     batch_axes: int = 0
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
@@ -130,13 +130,13 @@ class ScatterElements(Operator):
     """
 
     onnx = "ScatterElements-18"
-    operands = (Operand("x", ALL), Operand("indices", INDICES), Operand("updates", ALL))
+    operands = (Operand("x", ANY), Operand("indices", INDICES), Operand("updates", ANY))
     axis: int = 0
     reduction: str = "none"
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, indices, updates = operands
-        _check_reduction(self.reduction)
+        _check_reduction(self.reduction, x)
         _check_elements(self.axis, x, indices)
         _check_updates(x, updates, indices.shape)
         return (x.type,)
@@ -179,12 +179,12 @@ class ScatterND(Operator):
     """
 
     onnx = "ScatterND-18"
-    operands = (Operand("x", ALL), Operand("indices", INDICES), Operand("updates", ALL))
+    operands = (Operand("x", ANY), Operand("indices", INDICES), Operand("updates", ANY))
     reduction: str = "none"
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, indices, updates = operands
-        _check_reduction(self.reduction)
+        _check_reduction(self.reduction, x)
         if min(x.rank, indices.rank) < 1 or indices.shape[-1] > x.rank:
             raise ShapeError(
                 "more indices in a tuple than axes", expected=f"at most {x.rank}", found=list(indices.shape)
@@ -224,9 +224,11 @@ class ScatterND(Operator):
         ]
 
 
-def _check_reduction(reduction: str) -> None:
+def _check_reduction(reduction: str, x: Value) -> None:
     if reduction not in REDUCTIONS:
         raise ModelError("not a reduction", expected=", ".join(REDUCTIONS), found=reduction)
+    if reduction != "none" and x.element.is_narrow:
+        raise ModelError("no reduction of this element type", expected="none", found=f"{reduction} of {x.element}")
 
 
 def _check_elements(axis: int, x: Value, indices: Value) -> int:

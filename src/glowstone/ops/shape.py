@@ -12,7 +12,7 @@ from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array, known_shape
-from glowstone.ops.element_sets import ALL, INDICES, SHAPES
+from glowstone.ops.element_sets import ANY, INDICES, SHAPES
 from glowstone.types import (
     CHANNEL_AXIS,
     ElementType,
@@ -34,7 +34,7 @@ class Shape(Operator):
     """The extents of x, from axis `start` to before `end`. ONNX Shape-15. Always known to the host."""
 
     onnx = "Shape-15"
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     start: int = 0
     end: int | None = None
 
@@ -77,7 +77,7 @@ class Reshape(ReshapeLike):
     """
 
     onnx = "Reshape-14"
-    operands = (Operand("x", ALL), Operand("shape", SHAPES, host=True))
+    operands = (Operand("x", ANY), Operand("shape", SHAPES, host=True))
     allow_zero: bool = False
 
     def target(self, *operands: Value) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ class Squeeze(ReshapeLike):
     """x without the axes named (all of extent 1 where None). ONNX Squeeze-13."""
 
     onnx = "Squeeze-13"
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     axes: tuple[int, ...] | None = None
 
     def target(self, *operands: Value) -> tuple[int, ...]:
@@ -177,7 +177,7 @@ class Unsqueeze(ReshapeLike):
     """x with axes of extent 1 put in at these places of the result. ONNX Unsqueeze-13."""
 
     onnx = "Unsqueeze-13"
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     axes: tuple[int, ...] = (0,)
 
     def target(self, *operands: Value) -> tuple[int, ...]:
@@ -209,7 +209,7 @@ class Flatten(ReshapeLike):
     """A matrix: the axes before `axis` by those from it on. ONNX Flatten-13."""
 
     onnx = "Flatten-13"
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     axis: int = 1
 
     def target(self, *operands: Value) -> tuple[int, ...]:
@@ -239,7 +239,7 @@ class Transpose(Operator):
     """Axes in another order: result axis i is x's axis `permutation[i]`. ONNX Transpose-13."""
 
     onnx = "Transpose-13"
-    operands = (Operand("x", ALL),)
+    operands = (Operand("x", ANY),)
     permutation: tuple[int, ...] = ()
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
@@ -272,7 +272,7 @@ class Concat(Operator):
     """Operands one after another along an axis. ONNX Concat-13."""
 
     onnx = "Concat-13"
-    operands = (Operand("x", ALL, variadic=True),)
+    operands = (Operand("x", ANY, variadic=True),)
     axis: int = 0
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
@@ -325,7 +325,7 @@ class Slice(Operator):
 
     onnx = "Slice-13"
     operands = (
-        Operand("x", ALL),
+        Operand("x", ANY),
         Operand("starts", INDICES, host=True),
         Operand("ends", INDICES, host=True),
         Operand("axes", INDICES, optional=True, host=True),
@@ -404,7 +404,7 @@ class Expand(Operator):
     """x broadcast together with a shape. ONNX Expand-13."""
 
     onnx = "Expand-13"
-    operands = (Operand("x", ALL), Operand("shape", SHAPES, host=True))
+    operands = (Operand("x", ANY), Operand("shape", SHAPES, host=True))
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, shape = operands

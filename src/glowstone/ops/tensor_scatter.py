@@ -10,7 +10,7 @@ import numpy as np
 from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
-from glowstone.ops.element_sets import ALL, SHAPES
+from glowstone.ops.element_sets import ANY, SHAPES
 from glowstone.types import TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -24,7 +24,7 @@ class TensorScatter(Operator):
     """
 
     onnx = "TensorScatter-24"
-    operands = (Operand("cache", ALL), Operand("update", ALL), Operand("starts", SHAPES, optional=True))
+    operands = (Operand("cache", ANY), Operand("update", ANY), Operand("starts", SHAPES, optional=True))
     axis: int = -2
     circular: bool = False
 

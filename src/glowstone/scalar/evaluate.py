@@ -46,6 +46,8 @@ def convert(x: Array, element: ElementType, saturates: bool = True) -> Array:
     Where it does not saturate, the `cast_overflowing` function. Narrow integers keep the lower bits in either.
     """
     source = ElementType.from_dtype(x.dtype)
+    if source is element:
+        return x
     if source.is_narrow:
         x = widened(x, source)
     if element.is_narrow:
@@ -53,11 +55,11 @@ def convert(x: Array, element: ElementType, saturates: bool = True) -> Array:
     if element is ElementType.BOOL:
         return np.asarray(x != 0)
     if element.is_integer and is_float_dtype(x.dtype):
-        limits = np.iinfo(np.dtype(element.dtype.name))
+        lowest, highest = element.limits
         wide = np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0.0)
-        result = np.clip(wide, float(limits.min), float(limits.max)).astype(element.dtype, casting="unsafe")
-        result = np.where(wide >= float(limits.max), limits.max, result)
-        return np.asarray(np.where(wide <= float(limits.min), limits.min, result)).astype(element.dtype)
+        result = np.clip(wide, float(lowest), float(highest)).astype(element.dtype, casting="unsafe")
+        result = np.where(wide >= float(highest), highest, result)
+        return np.asarray(np.where(wide <= float(lowest), lowest, result)).astype(element.dtype)
     if element is ElementType.BF16:
         return _to_f32_odd(x).astype(element.dtype)
     return x.astype(element.dtype, casting="unsafe")

@@ -55,6 +55,6 @@ def _power_codes(x: Array, saturates: bool) -> Array:
     mantissa, exponent = np.frexp(x.astype(np.float64))  # mantissa in [0.5, 1)
     power = exponent - (mantissa == 0.5) + F32_BIAS
     below, beyond = (x == 0) | (np.ldexp(1.0, -F32_BIAS) > x), np.isinf(x) | (power > form.largest)
-    codes = np.where(below, 0 if saturates else form.nan, power)
-    codes = np.where(beyond, form.largest if saturates else form.nan, codes)
-    return np.where(np.isnan(x) | (x < 0), form.nan, codes)
+    codes = np.where(below, 0 if saturates else form.overflow, power)
+    codes = np.where(beyond, form.largest if saturates else form.overflow, codes)
+    return np.where(np.isnan(x) | (x < 0), form.overflow, codes)

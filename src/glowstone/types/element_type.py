@@ -158,9 +158,7 @@ _ADDED_NAMES = {
 }
 """Types that ml_dtypes adds to NumPy, by their names there."""
 _SIZES = (
-    {element: dtype.itemsize for element, dtype in _DTYPES.items()}
-    | {ElementType.BF16: 2}
-    | dict.fromkeys(_NARROW, 1)
+    {element: dtype.itemsize for element, dtype in _DTYPES.items()} | {ElementType.BF16: 2} | dict.fromkeys(_NARROW, 1)
 )
 _FROM_DTYPE = {dtype: element for element, dtype in _DTYPES.items()}
 _FROM_ADDED_NAME = {name: element for element, name in _ADDED_NAMES.items()}

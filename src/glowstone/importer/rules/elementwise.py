@@ -45,6 +45,12 @@ from glowstone.ops import (
     Xor,
 )
 from glowstone.ops.constant import scalar
+from glowstone.ops.element_sets import FLOATS_OF_8_BITS
+from glowstone.ops.elementwise import ROUNDINGS
+from glowstone.types import ElementType
+
+CAN_OVERFLOW = FLOATS_OF_8_BITS | {ElementType.F8E8M0}
+DEFAULT_ROUNDING = "up"
 
 _PLAIN: dict[str, Operator] = {
     "Abs": Abs(),
@@ -112,7 +118,24 @@ def import_hard_sigmoid(node: OnnxNode) -> Value:
 
 @imports("Cast")
 def import_cast(node: OnnxNode) -> Value:
-    return node.emit(Cast(element_type(node.integer("to", 0), "attribute to")), node.operand(0))
+    return _import_cast(node, element_type(node.integer("to", 0), "attribute to"))
+
+
+@imports("CastLike", since=15)
+def import_cast_like(node: OnnxNode) -> Value:
+    return _import_cast(node, node.operand(1).element)
+
+
+def _import_cast(node: OnnxNode, to: ElementType) -> Value:
+    rounding = node.text("round_mode", DEFAULT_ROUNDING) if to is ElementType.F8E8M0 else DEFAULT_ROUNDING
+    if rounding not in ROUNDINGS:
+        raise node.refuse("round_mode", ", ".join(ROUNDINGS))
+    return node.emit(Cast(to, saturates(node, to), rounding), node.operand(0))
+
+
+def saturates(node: OnnxNode, to: ElementType) -> bool:
+    """The attribute `saturate`, of targets that it has a meaning for."""
+    return bool(node.integer("saturate", 1)) or to not in CAN_OVERFLOW
 
 
 @imports("Clip")

@@ -19,7 +19,6 @@ from glowstone.ops import (
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
-    Cast,
     ConstantOfShape,
     Cos,
     Cosh,
@@ -79,11 +78,6 @@ def import_mean(node: OnnxNode) -> Value:
     for index in range(1, len(node.operands)):
         total = node.emit(Add(), total, node.operand(index))
     return node.emit(Div(), total, scalar(node.builder, len(node.operands), total.element))
-
-
-@imports("CastLike", since=15)
-def import_cast_like(node: OnnxNode) -> Value:
-    return node.emit(Cast(node.operand(1).element), node.operand(0))
 
 
 @imports("Dropout")

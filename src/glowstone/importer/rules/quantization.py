@@ -5,6 +5,7 @@ from __future__ import annotations
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.rules.convolution import window_of_weights
+from glowstone.importer.rules.elementwise import saturates
 from glowstone.importer.tensors import element_type
 from glowstone.ops import (
     ConvInteger,
@@ -29,14 +30,20 @@ def import_quantize(node: OnnxNode) -> Value:
     zero_point = node.optional(2)
     given = _element(node, "output_dtype")
     to = zero_point.element if zero_point is not None and given is None else given or ElementType.U8
-    operator = QuantizeLinear(node.integer("axis", 1), node.integer("block_size", 0), to, _element(node, "precision"))
+    operator = QuantizeLinear(
+        node.integer("axis", 1),
+        node.integer("block_size", 0),
+        to,
+        _element(node, "precision"),
+        saturates(node, to),
+    )
     return node.emit(operator, node.operand(0), node.operand(1), zero_point)
 
 
 @imports("DequantizeLinear", since=10)
 def import_dequantize(node: OnnxNode) -> Value:
     scale = node.operand(1)
-    to = _element(node, "output_dtype") or scale.element
+    to = _element(node, "output_dtype") or scale.element.wide
     operator = DequantizeLinear(node.integer("axis", 1), node.integer("block_size", 0), to)
     return node.emit(operator, node.operand(0), scale, node.optional(2))
 

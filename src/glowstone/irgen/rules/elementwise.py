@@ -60,8 +60,7 @@ def keeps_padding_zero(expression: Expression, operands: list[Value], result: Va
     if any(operand.type.channel_block is None for operand in operands):
         return False  # a plain scalar is not zero in padding lanes
     zeros = [np.zeros((), operand.element.dtype) for operand in operands]
-    value = scalar.evaluate(expression, zeros)
-    return bool(value == 0) and not bool(np.signbit(value))
+    return not any(scalar.evaluate(expression, zeros).tobytes())
 
 
 def masked(expression: Expression, mask_index: int) -> Expression:

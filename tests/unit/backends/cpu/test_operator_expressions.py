@@ -45,6 +45,8 @@ OWN = {
 def numbers(element, random) -> np.ndarray:
     if element is ElementType.BOOL:
         return random.integers(0, 2, COUNT) == 1
+    if element.is_narrow:
+        return random.integers(0, 1 << element.bits, COUNT).astype(np.uint8).view(element.dtype)
     if element.is_float:
         values = random.uniform(-4, 4, COUNT)
         values[: len(SPECIAL)] = random.permutation(SPECIAL)
@@ -56,6 +58,8 @@ def numbers(element, random) -> np.ndarray:
 
 
 def assert_close(found, expected, operands, element) -> None:
+    if element.is_narrow:
+        found, expected = found.view(np.uint8), expected.view(np.uint8)
     if not is_float_dtype(expected.dtype):
         np.testing.assert_array_equal(found, expected)
         return

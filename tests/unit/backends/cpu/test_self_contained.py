@@ -25,7 +25,7 @@ from glowstone.lir import (
     Softmax,
 )
 from glowstone.scalar import CONVERSIONS, FUNCTIONS, Input, apply, cast, parse_expression, reinterpret
-from glowstone.types import ElementType
+from glowstone.types import NARROW_FLOATS, ElementType
 
 TARGETS = [
     "x86_64-unknown-linux-gnu/x86-64-v4",
@@ -47,9 +47,10 @@ def elementwise(element: ElementType) -> Instruction:
     """Every function that the element type has, and a cast to every other type, in one kernel."""
     inputs = [Input(element, 0), Input(element, 1)]
     expressions = [cast(inputs[0], other) for other in ElementType]
-    expressions += [reinterpret(inputs[0], other) for other in ElementType if other.size == element.size]
+    expressions += [cast(inputs[0], other, saturates=False) for other in NARROW_FLOATS]
+    expressions += [reinterpret(inputs[0], other) for other in ElementType if other.bits == element.bits]
     for name, function in FUNCTIONS.items():
-        if name in (*CONVERSIONS, "select") or (name in ON_BITS and element.is_float):
+        if element.is_narrow or name in (*CONVERSIONS, "select") or (name in ON_BITS and element.is_float):
             continue
         expressions.append(apply(name, *inputs[: function.arity]))
     outputs = [view(3, 40, element=expression.element) for expression in expressions]
@@ -87,7 +88,10 @@ def test_kernels(text):
     assert undefined_symbols(emit_object(keys, target)) == set()
 
 
-ELEMENTS = [ElementType.F32, ElementType.F16, ElementType.I64]
+ELEMENTS = [
+    *(ElementType.F32, ElementType.F16, ElementType.I64),
+    *(ElementType.F8E4M3FNUZ, ElementType.F8E5M2, ElementType.F8E8M0, ElementType.I4, ElementType.U2),
+]
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=str)

@@ -65,13 +65,8 @@ class Arithmetic:
 
     def lowest(self) -> Value:
         """No number is smaller."""
-        return self.constant(-math.inf if self.element.is_float else _limits(self.element)[0])
+        return self.constant(-math.inf if self.element.is_float else self.element.limits[0])
 
     def highest(self) -> Value:
         """No number is larger."""
-        return self.constant(math.inf if self.element.is_float else _limits(self.element)[1])
-
-
-def _limits(element: ElementType) -> tuple[int, int]:
-    bits = 8 * element.size
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if element.is_signed else (0, (1 << bits) - 1)
+        return self.constant(math.inf if self.element.is_float else self.element.limits[1])

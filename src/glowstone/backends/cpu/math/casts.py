@@ -1,6 +1,6 @@
 """Conversions between element types, and between the forms values have in memory and in registers.
 
-In registers f16 and bf16 are float32 numbers that the 16-bit type can hold, bool is i1, and a narrow number is its byte.
+In registers f16 and bf16 are float32 numbers that the 16-bit type can hold, bool is i1, a narrow number is its byte.
 """
 
 from __future__ import annotations
