@@ -119,9 +119,10 @@ def test_fixed_inputs():
 @pytest.mark.parametrize("element", ElementType, ids=str)
 def test_typed_and_raw_data_of_every_element_type(element):
     numbers = {True: [0.5, -1.5, 65280.0]}.get(element.is_float, [0, 1, 100])
-    if element.is_integer:
-        limits = np.iinfo(element.dtype)
-        numbers = [limits.min, limits.max, 1]
+    if element.wide.is_integer:
+        numbers = [*element.limits, 1]
+    elif element.is_narrow:
+        numbers = [0.5, 1.0, 4.0]
     array = np.array(numbers, element.dtype)
     number = helper.np_dtype_to_tensor_dtype(array.dtype)
     typed = helper.make_tensor("c", number, [3], array if element is ElementType.F16 else array.tolist())

@@ -51,8 +51,12 @@ FURTHER = ["left", "middle", "right", "joined", "filled", "hot", "scattered", "r
 RESULTS = [*MOVES, *FURTHER]
 
 
-def model_of(kind: int) -> onnx.ModelProto:
-    """All moves of x [2, 4, 4, 6] of an element type."""
+ONLY_WIDE = {"resized"}
+"""Results of operators that take no narrow numbers, for they may interpolate."""
+
+
+def model_of(kind: int, left_out: frozenset[str] = frozenset()) -> onnx.ModelProto:
+    """All moves of x [2, 4, 4, 6] of an element type, without some results."""
     initializers, nodes = [], []
 
     def constant(array: np.ndarray) -> str:
@@ -60,6 +64,8 @@ def model_of(kind: int) -> onnx.ModelProto:
         return str(initializers[-1].name)
 
     for name, (operator, attributes, operands) in MOVES.items():
+        if name in left_out:
+            continue
         names = [constant(operand) if operand is not None else "" for operand in operands]
         nodes.append(helper.make_node(operator, ["x", *names], [name], **attributes))
     nodes += [
@@ -80,7 +86,7 @@ def model_of(kind: int) -> onnx.ModelProto:
         helper.make_node("Slice", ["joined", constant(integers(0)), constant(integers(3))], ["joined_part"]),
         helper.make_node("Slice", ["x", *map(constant, (integers(0), integers(2), integers(2)))], ["half"]),
     ]
-    outputs = [helper.make_tensor_value_info(name, kind, None) for name in RESULTS]
+    outputs = [helper.make_tensor_value_info(name, kind, None) for name in RESULTS if name not in left_out]
     port = helper.make_tensor_value_info("x", kind, SHAPE)
     graph = helper.make_graph(nodes, "moves", [port], outputs, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10)
@@ -103,9 +109,12 @@ def test_elements_are_moved_bit_for_bit(element):
     else:
         content = random.integers(0, 256, SIZE * element.size, np.uint8)
         x = content.view(element.dtype).reshape(SHAPE)
-    model = glowstone.compile(model_of(helper.np_dtype_to_tensor_dtype(element.dtype)))
+    left_out = frozenset(ONLY_WIDE if element.is_narrow else ())
+    model = glowstone.compile(model_of(helper.np_dtype_to_tensor_dtype(element.dtype), left_out))
     found = model.run({"x": x})
     for name, positions in zip(RESULTS, sources(), strict=True):
+        if name in left_out:
+            continue
         expected, result = x.reshape(-1)[positions], found[name]
         assert result.dtype == x.dtype
         assert result.shape == expected.shape, name

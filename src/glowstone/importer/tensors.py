@@ -119,8 +119,9 @@ def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
     is_packed = element.bits in PACKED_IN_NUMBERS
     expected = packed_size(element, count) if is_packed else count
     if len(values) != expected:
+        unit = "bytes" if is_packed else "elements"
         raise ModelError(
-            f"{name} has the wrong amount of data", expected=f"{expected} numbers", found=f"{len(values)} numbers"
+            f"{name} has the wrong amount of data", expected=f"{expected} {unit}", found=f"{len(values)} {unit}"
         )
     if is_packed:
         return unpacked(values.astype(np.uint8), element, count)
