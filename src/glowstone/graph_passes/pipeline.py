@@ -20,6 +20,7 @@ from glowstone.graph_passes.merge_products import merge_products
 from glowstone.graph_passes.merge_rearrangements import merge_rearrangements
 from glowstone.graph_passes.merge_reductions import merge_reductions
 from glowstone.graph_passes.merge_slices import merge_slices
+from glowstone.graph_passes.pack_narrow_constants import pack_narrow_constants
 from glowstone.graph_passes.recover_activations import recover_activations
 from glowstone.graph_passes.recover_layer_normalization import recover_layer_normalization
 from glowstone.graph_passes.recover_rms_normalization import recover_rms_normalization
@@ -83,6 +84,7 @@ LOWERED: tuple[GraphPass, ...] = (
     merge_products,  # here Gemm is a product and a sum
     fold_constants,  # constants that merging multiplied or cut
     eliminate_common_subexpressions,
+    pack_narrow_constants,  # last: folding would unpack them
 )
 """After lowering: lowered nodes are optimized again."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glowstone.types import ElementType
+from glowstone.types import NARROW_FLOATS, ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -15,7 +15,9 @@ FULL_TOLERANCE: Final = 1e-4
 HALF_TOLERANCE: Final = 5e-3
 """Likewise for float16 and bfloat16."""
 _HALF_BYTES: Final = 2
-_FRACTION_BITS: Final = {ElementType.F64: 52, ElementType.F32: 23, ElementType.F16: 10, ElementType.BF16: 7}
+_FRACTION_BITS: Final = {ElementType.F64: 52, ElementType.F32: 23, ElementType.F16: 10, ElementType.BF16: 7} | {
+    element: form.mantissa_bits for element, form in NARROW_FLOATS.items()
+}
 
 
 def largest_difference(found: Array, expected: Array) -> float:
@@ -43,12 +45,14 @@ def tolerance_of(array: Array, given: float | None = None) -> float:
         return 0.0
     if given is not None:
         return given
+    if ElementType.from_dtype(array.dtype).is_narrow:
+        return unit_in_last_place(array)
     return HALF_TOLERANCE if array.dtype.itemsize <= _HALF_BYTES else FULL_TOLERANCE
 
 
 def is_float(array: Array) -> bool:
-    """Whether the elements are floating point, bfloat16 included."""
-    return ElementType.from_dtype(array.dtype).is_float
+    """Whether the elements are floating point, bfloat16 and narrower ones included."""
+    return ElementType.from_dtype(array.dtype).wide.is_float
 
 
 def unit_in_last_place(array: Array) -> float:
