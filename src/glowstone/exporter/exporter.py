@@ -21,7 +21,7 @@ from glowstone.graph import Graph, Node, Tensor, Value
 from glowstone.importer.packing import BYTE, packed
 from glowstone.importer.tensors import ELEMENT_TYPES
 from glowstone.ops import Constant
-from glowstone.types import Dimension
+from glowstone.types import Dimension, ElementType
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -31,8 +31,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DOMAIN: Final = "glowstone"
 DOMAIN_VERSION: Final = 1
 OPSET: Final = 21
-IR_VERSION: Final = 10
-"""The ONNX format that opset 21 came with."""
+"""Of models whose element types it knows."""
+FIRST_OPSETS: Final = {
+    ElementType.F4E2M1: 23,
+    ElementType.F8E8M0: 24,
+    ElementType.I2: 25,
+    ElementType.U2: 25,
+    ElementType.F6E2M3: 28,
+    ElementType.F6E3M2: 28,
+}
+"""The opset that brought a newer element type."""
 LIMIT: Final = 2**31 - 1
 """Bytes that a protobuf message may have."""
 
@@ -56,6 +64,8 @@ class _Exporter:
         self._initializers: list[TensorProto] = []
         self._infos: list[ValueInfoProto] = []
         self._bytes = 0
+        values = (*graph.inputs, *(result for node in graph.nodes for result in node.results))
+        self._opset = max((FIRST_OPSETS.get(value.element, OPSET) for value in values), default=OPSET)
 
     def model(self) -> ModelProto:
         from onnx import helper
@@ -75,13 +85,13 @@ class _Exporter:
         body = helper.make_graph(
             self._nodes, graph.name or "graph", inputs, outputs, self._initializers, value_info=self._infos
         )
-        opsets = [helper.make_opsetid("", OPSET)]
+        opsets = [helper.make_opsetid("", self._opset)]
         if any(node.domain == DOMAIN for node in self._nodes):
             opsets.append(helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
         return helper.make_model(
             body,
             opset_imports=opsets,
-            ir_version=IR_VERSION,
+            ir_version=helper.find_min_ir_version_for(opsets[:1]),
             producer_name=DOMAIN,
             producer_version=glowstone.__version__,
         )
@@ -109,7 +119,7 @@ class _Exporter:
     def _node(self, node: Node) -> None:
         from onnx import helper
 
-        standard = standard_form(node, OPSET)
+        standard = standard_form(node, self._opset)
         form = standard or own_form(node)
         operands = ["" if operand is None else self._names[operand] for operand in node.operands]
         operands += (self._initializer(Tensor(array), f"{form.kind}_operand") for array in form.constants)

@@ -14,8 +14,9 @@ F32_MANTISSA, F32_BIAS = 23, 127
 
 
 def widened(x: Array, element: ElementType) -> Array:
-    """Narrow numbers in the type to compute in, exactly."""
-    return x.astype(element.wide.dtype)
+    """Narrow numbers in the type to compute in, exactly; bits above those of an element are nothing."""
+    codes = np.asarray(x).view(np.uint8) & np.uint8((1 << element.bits) - 1)
+    return np.asarray(codes).view(element.dtype).astype(element.wide.dtype)
 
 
 def narrow_float(x: Array, element: ElementType, saturates: bool) -> Array:

@@ -14,7 +14,9 @@ from glowstone.scalar import Input, Literal, apply
 from glowstone.types import ElementType
 
 F16, F32, F64 = ElementType.F16, ElementType.F32, ElementType.F64
-NUMBERS = [element for element in ElementType if element not in (ElementType.BF16, ElementType.BOOL)]
+NUMBERS = [
+    element for element in ElementType if element is not ElementType.BF16 and (element.is_float or element.is_integer)
+]
 PANEL = panel_width(Target.host())
 
 

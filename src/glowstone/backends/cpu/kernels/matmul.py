@@ -22,7 +22,7 @@ PLAIN, TILED = "plain", "tiled"
 ROWS_CONTIGUOUS, COLUMNS_CONTIGUOUS, STRIDED = "rows", "columns", "strided"
 PLAIN_SLOWDOWN = 10
 """How much slower than the tiled form the plain one is taken to be."""
-ELEMENTS = tuple(element for element in ElementType if element is not ElementType.BOOL)
+ELEMENTS = tuple(element for element in ElementType if element.is_float or element.is_integer)
 
 
 @emits(MatMul)

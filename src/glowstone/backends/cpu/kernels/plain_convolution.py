@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SLOWDOWN = 6
 """How much slower than the arithmetic's peak: every multiply-add loads and stores its sum."""
 LARGEST_CARRIED_BYTES = 8
-NUMBERS = tuple(element for element in ElementType if element is not ElementType.BOOL)
+NUMBERS = tuple(element for element in ElementType if element.is_float or element.is_integer)
 
 
 @emits(Convolution)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
 
 ROWS, COLUMNS = "rows", "columns"
-NUMBERS = tuple(element for element in ElementType if element is not ElementType.BOOL)
+NUMBERS = tuple(element for element in ElementType if element.is_float or element.is_integer)
 
 
 def plan_outer(instruction: Instruction, target: Target, flops: int, inner: int) -> KernelCall:
