@@ -155,6 +155,12 @@ def test_quantization_of_the_domain(dtype):
     compare("DequantizeLinear", [integers(3, 5, dtype=dtype), factors, zeros], axis=0)
 
 
+def test_scale_and_zero_point_of_one_element_may_differ_in_rank():
+    """As ONNX Runtime's quantizer writes them for a bias."""
+    x, factor, zero = integers(6), scale(0.01, 0.05, 1), zero_point()
+    compare("DequantizeLinear", [x, factor, zero], fixed=(1, 2), domain="")
+
+
 @pytest.mark.parametrize(
     ("kind", "operands", "attributes", "message"),
     [

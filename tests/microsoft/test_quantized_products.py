@@ -113,6 +113,37 @@ def test_dynamic_quantize_lstm_against_float():
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", BYTES)
+@pytest.mark.parametrize(("columns", "past", "mask"), [((), None, False), ((36,), 3, True)])
+def test_quantized_attention(dtype, columns, past, mask):
+    """Batches of 2 and 1, 3 heads of 4 features."""
+    weights = [weights_of(8, 36, dtype=dtype), normal(36), scale(), scale(*columns) / 5]
+    zeros = [integers(), np.zeros(columns, dtype)]
+    cases = []
+    for batch, length in ((2, 5), (1, 4)):
+        ends = RANDOM.integers(2, length + (past or 0), batch, np.int32) if mask else None
+        before = None if past is None else normal(2, batch, 3, past, 4)
+        cases.append([integers(batch, length, 8), *weights, ends, *zeros, before])
+    attributes = {"num_heads": 3, "unidirectional": 0 if past is None else 1}
+    compare("QAttention", *cases, results=1 if past is None else 2, fixed=(1, 2, 3, 4, 6, 7), **attributes)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_quantized_embedding(segments):
+    tables = [integers(count, 8) for count in (20, 12, 2)]
+    scales, zeros = [scale() for _ in range(5)], [integers() for _ in range(5)]
+    vectors = [integers(8), integers(8)]
+    if not segments:
+        tables[2] = scales[2] = zeros[2] = None
+
+    def case(batch: int, length: int) -> list[np.ndarray | None]:
+        ids, kinds, mask = (RANDOM.integers(0, limit, (batch, length), np.int32) for limit in (20, 2, 2))
+        return [ids, kinds if segments else None, *tables, *vectors, mask, *scales, *zeros]
+
+    fixed = [index for index in range(2, 18) if index != 7 and (segments or index not in (4, 10, 15))]
+    compare("QEmbedLayerNormalization", case(2, 5), case(3, 12), results=2, fixed=fixed, epsilon=1e-6)
+
+
 @pytest.mark.parametrize(
     ("kind", "operands", "message"),
     [

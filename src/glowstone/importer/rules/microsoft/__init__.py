@@ -8,6 +8,7 @@ from glowstone.importer.rules.microsoft import (
     normalization,
     products,
     quantized,
+    quantized_attention,
     quantized_products,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "normalization",
     "products",
     "quantized",
+    "quantized_attention",
     "quantized_products",
 ]

@@ -33,14 +33,15 @@ PARTS_AXIS = 3
 @microsoft("Attention")
 def import_attention(node: OnnxNode) -> Value | tuple[Value, ...]:
     """Attention of x W + b, split in queries, keys and values; the past and present hold keys, then values."""
-    x, bias = node.operand(0), node.optional(2)
-    return projected_attention(node, with_bias(node, node.emit(MatMul(), x, node.operand(1)), bias), 3, 4, 5, 6)
+    projected = with_bias(node, node.emit(MatMul(), node.operand(0), node.operand(1)), node.optional(2))
+    length = node.operand(6) if node.flag("past_present_share_buffer") else None
+    return projected_attention(node, projected, node.optional(4), (node.optional(3), node.optional(5), length))
 
 
 def projected_attention(
-    node: OnnxNode, projected: Value, mask: int, past: int, bias: int, length: int
+    node: OnnxNode, projected: Value, cache: Value | None, operands: tuple[Value | None, Value | None, Value | None]
 ) -> Value | tuple[Value, ...]:
-    """y and, where it is wanted, the present of Attention; `mask` to `length` are indices of operands.
+    """y and, where it is wanted, the present of Attention; `operands` as of `_with_masks`.
 
     Raises:
         UnsupportedError: rotary embedding inside, for which it takes no tables.
@@ -54,14 +55,11 @@ def projected_attention(
             "attribute qkv_hidden_sizes is wrong", expected="three, the first two equal", found=list(sizes)
         )
     q, k, v = (split_heads(node, part, heads) for part in slices(node, projected, sizes))
-    cache = node.optional(past)
     if cache is not None and cache.rank != PACKED_RANK:
         raise ShapeError(
             "the past is not of rank 5", expected="[2, batch, heads, keys, features]", found=str(cache.type)
         )
     before = (None, None) if cache is None else (_part(node, cache, 0, 0), _part(node, cache, 0, 1))
-    shares = node.flag("past_present_share_buffer")
-    operands = (node.optional(mask), node.optional(bias), node.operand(length) if shares else None)
     operator = Attention(node.flag("unidirectional"), scale=given_scale(node))
     y, keys, values, _ = _with_masks(node, operator, (q, k, v), before, operands)
     if node.result_count == 1:

@@ -89,27 +89,38 @@ def import_embed_layer_normalization(node: OnnxNode) -> tuple[Value, ...]:
 
     Results are y, how many entries of the mask are 1 in each batch (0 without a mask), and the sum.
     """
-    return embedded(node, node.operand, 7, 8, node.operand(5), node.operand(6))
+    return embedded(
+        node,
+        lambda table, places: node.emit(Gather(0), node.operand(table), places),
+        (node.operand(5), node.operand(6)),
+        node.optional(7),
+        node.optional(8),
+    )
 
 
 def embedded(
-    node: OnnxNode, table: Callable[[int], Value], mask: int, positions: int, scale: Value, bias: Value
+    node: OnnxNode,
+    look_up: Callable[[int, Value], Value],
+    parameters: tuple[Value, Value],
+    mask: Value | None,
+    places: Value | None,
 ) -> tuple[Value, ...]:
     """The results of EmbedLayerNormalization.
 
-    `table` gives the embeddings of operand 2, 3 or 4 as floats; `mask` and `positions` are indices of operands.
+    `look_up` gives rows of the table of words, positions or segments, operand 2, 3 or 4; `parameters` are scale and
+    bias; `places` are 0, 1, 2 ... where they are left out.
     """
     ids, segments = node.operand(0), node.optional(1)
     if ids.rank != 2:
         raise ShapeError("word IDs are no matrix", expected="[batch, positions]", found=str(ids.type))
     if (segments is None) != (node.optional(4) is None):
         raise ModelError("segment IDs and their embedding go together", found="one of them")
-    places = node.optional(positions) or node.emit(Iota(), extents(node.builder, ids, 1))
-    total = node.emit(Add(), node.emit(Gather(0), table(2), ids), node.emit(Gather(0), table(3), places))
+    places = places or node.emit(Iota(), extents(node.builder, ids, 1))
+    total = node.emit(Add(), look_up(2, ids), look_up(3, places))
     if segments is not None:
-        total = node.emit(Add(), total, node.emit(Gather(0), table(4), segments))
-    y = node.emit(LayerNormalization(-1, node.number("epsilon", EPSILON)), total, scale, bias)
-    return y, _count_of_ones(node, ids, node.optional(mask)), total
+        total = node.emit(Add(), total, look_up(4, segments))
+    y = node.emit(LayerNormalization(-1, node.number("epsilon", EPSILON)), total, *parameters)
+    return y, _count_of_ones(node, ids, mask), total
 
 
 def _count_of_ones(node: OnnxNode, ids: Value, mask: Value | None) -> Value:

@@ -18,7 +18,7 @@ from glowstone.types import ElementType
 F32 = ElementType.F32
 
 
-def _scaled(node: OnnxNode, sums: Value, *scales: Value | None) -> Value:
+def scaled(node: OnnxNode, sums: Value, *scales: Value | None) -> Value:
     """int32 sums times scales, as floats of the scales' type; the scales broadcast to the sums."""
     factors = [factor for factor in (per_tensor(node, scale) for scale in scales) if factor is not None]
     factor = factors[0]
@@ -32,7 +32,7 @@ def import_matmul_integer_to_float(node: OnnxNode) -> Value:
     """(A - A zero point) (B - B zero point) times both scales, plus a bias."""
     a, b, a_scale, b_scale = (node.operand(index) for index in range(4))
     sums = node.emit(MatMulInteger(), a, b, per_tensor(node, node.optional(4)), per_tensor(node, node.optional(5)))
-    return with_bias(node, _scaled(node, sums, a_scale, b_scale), node.optional(6))
+    return with_bias(node, scaled(node, sums, a_scale, b_scale), node.optional(6))
 
 
 @microsoft("DynamicQuantizeMatMul")
@@ -40,7 +40,7 @@ def import_dynamic_quantize_matmul(node: OnnxNode) -> Value:
     """`MatMulIntegerToFloat` of A quantized over its own range."""
     a, a_scale, a_zero = node.builder.emit_node(DynamicQuantizeLinear(), node.operand(0)).results
     sums = node.emit(MatMulInteger(), a, node.operand(1), a_zero, per_tensor(node, node.optional(3)))
-    return with_bias(node, _scaled(node, sums, a_scale, node.operand(2)), node.optional(4))
+    return with_bias(node, scaled(node, sums, a_scale, node.operand(2)), node.optional(4))
 
 
 @microsoft("QGemm")
@@ -59,7 +59,7 @@ def import_qgemm(node: OnnxNode) -> Value:
     if c is not None:
         sums = node.emit(Add(), sums, c)
     alpha = scalar(node.builder, node.number("alpha", 1.0), node.operand(1).element)
-    product = _scaled(node, sums, node.operand(1), node.operand(4), alpha)
+    product = scaled(node, sums, node.operand(1), node.operand(4), alpha)
     return product if node.optional(7) is None else quantized(node, product, 7, a.element)
 
 
