@@ -11,8 +11,8 @@ from onnx.reference import ReferenceEvaluator
 import glowstone
 from glowstone.errors import ExecutionError, GlowstoneError
 
-RANDOM = np.random.default_rng(31)
-FLOATS = RANDOM.standard_normal((7, 5)).astype(np.float32)
+random = np.random.default_rng(31)
+FLOATS = random.standard_normal((7, 5)).astype(np.float32)
 NUMBER_TYPES = (np.float32, np.float64, np.int64, np.int32)
 
 
@@ -63,13 +63,13 @@ def test_imputer_of_floats(replaced, count):
 
 
 def test_imputer_of_integers():
-    x = RANDOM.integers(0, 3, (6, 4))
+    x = random.integers(0, 3, (6, 4))
     check("Imputer", {"x": x}, np.int64, imputed_value_int64s=[7, 8, 9, 10], replaced_value_int64=1)
 
 
 @pytest.mark.parametrize("sizes", [(3, 2), (2, 5), (0, 3)])
 def test_feature_vectorizer(sizes):
-    feeds = {"a": FLOATS[:, :3], "b": RANDOM.integers(0, 9, (7, 2))}
+    feeds = {"a": FLOATS[:, :3], "b": random.integers(0, 9, (7, 2))}
     found = here(ml_model("FeatureVectorizer", feeds, {"y": np.float32}, 1, inputdimensions=list(sizes)), feeds)[0]
     parts = [np.pad(array, ((0, 0), (0, 9)))[:, :size] for array, size in zip(feeds.values(), sizes, strict=True)]
     np.testing.assert_array_equal(found, np.concatenate(parts, axis=1).astype(np.float32))
@@ -82,7 +82,7 @@ def test_feature_vectorizer_of_vectors():
 @pytest.mark.parametrize("shape", [(4,), (7, 4), (2, 3, 4)])
 @pytest.mark.parametrize("indices", [[1], [[3, 0, 2]], [[1], [1]]])
 def test_array_feature_extractor(shape, indices):
-    feeds = {"x": RANDOM.standard_normal(shape).astype(np.float32), "i": np.array(indices)}
+    feeds = {"x": random.standard_normal(shape).astype(np.float32), "i": np.array(indices)}
     model = ml_model("ArrayFeatureExtractor", feeds, {"y": np.float32}, 1)
     model.graph.input[1].type.tensor_type.shape.dim[0].dim_value = len(indices)
     np.testing.assert_array_equal(here(model, feeds)[0], by_onnx_runtime(model, feeds)[0])
@@ -115,11 +115,11 @@ def test_label_encoders_of_numbers(keys, values, version):
 @pytest.mark.parametrize("keys", [np.float64, np.int64, np.int32, np.int16])
 @pytest.mark.parametrize("values", [np.float32, np.float64, np.int16, np.int32, np.int64])
 def test_label_encoders_of_tensors(keys, values):
-    table = RANDOM.permutation(40)[:17]
+    table = random.permutation(40)[:17]
     pairs = {"keys_tensor": table.astype(keys), "values_tensor": (table * 3 % 11).astype(values)}
     tensors = {name: numpy_helper.from_array(array) for name, array in pairs.items()}
     default = numpy_helper.from_array(np.array([5], values))
-    feeds = {"x": RANDOM.integers(0, 40, (5, 9)).astype(keys)}
+    feeds = {"x": random.integers(0, 40, (5, 9)).astype(keys)}
     model = ml_model("LabelEncoder", feeds, {"y": values}, 4, default_tensor=default, **tensors)
     mapping = dict(zip(pairs["keys_tensor"].tolist(), pairs["values_tensor"].tolist(), strict=True))
     expected = np.array([mapping.get(number, 5) for number in feeds["x"].ravel().tolist()], values).reshape(5, 9)

@@ -15,12 +15,12 @@ KERNELS = {"LINEAR": [0.5, 0.0, 3.0], "POLY": [0.5, 1.0, 3.0], "RBF": [0.3, 0.0,
 WITHOUT_VECTORS = {"support_vectors": [0.0], "kernel_params": [0.0, 0.0, 0.0]}
 """What ONNX Runtime wants although nothing reads it."""
 FEATURES = 6
-RANDOM = np.random.default_rng(41)
-X = RANDOM.standard_normal((23, FEATURES)).astype(np.float32)
+random = np.random.default_rng(41)
+X = random.standard_normal((23, FEATURES)).astype(np.float32)
 
 
 def normal(*shape):
-    return RANDOM.standard_normal(shape).astype(np.float32).ravel().tolist()
+    return random.standard_normal(shape).astype(np.float32).ravel().tolist()
 
 
 def check(kind, outputs, x=X, **attributes):
