@@ -11,13 +11,15 @@ LINT := .environments/lint
 FIGURES := .environments/figures
 BENCH := .environments/bench
 
+RANDOM_TESTS := tests/properties/test_random_graphs.py tests/properties/test_random_onnx_models.py tests/operators/test_vector_levels.py
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
-.PHONY: help demo test lint conformance figures bench clean
+.PHONY: help demo test nightly lint conformance figures bench clean
 
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
 	@echo "make test      lint, type check, check the imports, and run every test"
+	@echo "make nightly   thousands of random graphs and models, and all samples at every vector level"
 	@echo "make lint      the checks alone"
 	@echo "make conformance  write the list of outcomes of onnx's backend suite anew"
 	@echo "make figures   measure every promise of the project and print promise, limit and measured value"
@@ -32,6 +34,10 @@ test:
 	$(PREPARE) $(TEST) test
 	$(call CHECKS,$(TEST))
 	$(TEST)/bin/python -m pytest -n $(TEST_PROCESSES) -q
+
+nightly:
+	$(PREPARE) $(TEST) test
+	GLOWSTONE_NIGHTLY=1 $(TEST)/bin/python -m pytest -n $(TEST_PROCESSES) -q $(RANDOM_TESTS)
 
 lint:
 	$(PREPARE) $(LINT) lint

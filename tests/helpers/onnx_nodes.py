@@ -5,7 +5,7 @@ The table is written from the specification, not from the importer, so that both
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,8 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
     """The model of a sample. Operands that decide shapes are initializers, the others inputs."""
     operator = sample.operator
     assert operator.onnx is not None
-    kind, version = operator.onnx.split("-")
-    attributes = _ATTRIBUTES.get(kind, lambda _: {})(operator)
-    if kind == "Split" and len(sample.operands) > 1:
-        del attributes["num_outputs"]  # the sizes say it
-    operands = (*sample.operands, *_axes_operands(operator))
+    kind, _ = operator.onnx.split("-")
+    operands = (*sample.operands, *axes_operands(operator))
     names = [f"x{index}" if array is not None else "" for index, array in enumerate(operands)]
     arrays = {name: np.asarray(array) for name, array in zip(names, operands, strict=True) if array is not None}
     fixed = {name for index, name in enumerate(names) if name and _is_host(operator, index)}
@@ -54,13 +51,13 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
     results = [np.asarray(result) for result in as_tuple(operator.reference(*sample.operands))]
     outputs = result_names(len(results))
     graph = helper.make_graph(
-        [helper.make_node(kind, names, outputs, name="the node", **attributes)],
+        [onnx_node(operator, names, outputs, "the node")],
         "one",
         ports,
         [_result_port(name, result) for name, result in zip(outputs, results, strict=True)],
         [numpy_helper.from_array(arrays[name], name) for name in sorted(fixed)],
     )
-    opset = max(int(version), OLDEST_OPSET, _OPSETS_OF_OPERANDS.get((kind, len(sample.operands)), 0))
+    opset = needed_opset(operator, len(sample.operands))
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
     onnx.checker.check_model(model)
     return OnnxNodeCase(model, {name: array for name, array in arrays.items() if name not in fixed}, kind, opset)
@@ -68,6 +65,23 @@ def onnx_case(sample: Sample) -> OnnxNodeCase:
 
 _OPSETS_OF_OPERANDS = {("Attention", 7): 24}
 """Opsets that operators with this many operands need, where a later one added some."""
+
+
+def onnx_node(operator: Operator, names: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
+    """The ONNX node of an operator; `names` are those of its operands and then of `axes_operands`."""
+    assert operator.onnx is not None
+    kind, _ = operator.onnx.split("-")
+    attributes = _ATTRIBUTES.get(kind, lambda _: {})(operator)
+    if kind == "Split" and len(names) > 1:
+        del attributes["num_outputs"]  # the sizes say it
+    return helper.make_node(kind, names, outputs, name=name, **attributes)
+
+
+def needed_opset(operator: Operator, operand_count: int) -> int:
+    """The opset of the form that `onnx_node` writes."""
+    assert operator.onnx is not None
+    kind, version = operator.onnx.split("-")
+    return max(int(version), OLDEST_OPSET, _OPSETS_OF_OPERANDS.get((kind, operand_count), 0))
 
 
 def result_names(count: int) -> list[str]:
@@ -85,7 +99,7 @@ def _is_host(operator: Operator, index: int) -> bool:
     return (index >= len(rules) and not rules[-1].variadic) or rules[min(index, len(rules) - 1)].host
 
 
-def _axes_operands(operator: Operator) -> Operands:
+def axes_operands(operator: Operator) -> Operands:
     """Axes that are a field of ours and an input of the ONNX operator."""
     kind = operator.name
     if kind in ("Squeeze", "Unsqueeze") or kind.startswith("Reduce"):

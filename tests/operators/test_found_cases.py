@@ -45,6 +45,10 @@ CASES = {
         Sample(ops.OneHot(), (np.float32([NAN, 1]), np.array(2), np.float32([1, 5]))),
         np.float32([[5, 1], [1, 5]]),
     ),
+    "large integers among more": (
+        Sample(ops.Resize(), (np.int64([2**62 + 1, 3]), None, None, np.array([4]))),
+        np.int64([2**62 + 1, 2**62 + 1, 3, 3]),
+    ),
     "large integers moved": (
         Sample(
             ops.GridSample("nearest", "border"),

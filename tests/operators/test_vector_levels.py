@@ -1,7 +1,7 @@
 """The samples of all operators at every level of vector instructions: run where the machine has it, else compiled.
 
 Every sample is taken at the best level that the machine has, two of every operator at each other level; all of them at
-every level where the environment has GLOWSTONE_ALL_SAMPLES. What was run and what was only compiled is printed at the
+every level where the environment has GLOWSTONE_NIGHTLY. What was run and what was only compiled is printed at the
 end of the tests.
 """
 
@@ -24,7 +24,7 @@ from glowstone.types import is_float_dtype
 PARTS = 4
 """Tests of one level: operators taken in turn."""
 SAMPLES_OF_OTHER_LEVELS = 2
-ALL_SAMPLES = "GLOWSTONE_ALL_SAMPLES" in os.environ
+ALL_SAMPLES = "GLOWSTONE_NIGHTLY" in os.environ
 
 
 def chosen_samples(name: str, level: VectorLevel) -> list[Sample]:

@@ -6,24 +6,13 @@ import numpy as np
 import onnxruntime
 import pytest
 from helpers.agreement import assert_agrees
+from helpers.optional_passes import OPTIONAL_PASSES
 from helpers.random_models import random_convnet, random_transformer
 
 import glowstone
-from glowstone.graph_passes import CANONICAL, LOWERED
 
 CONVNETS = range(100, 112)
 TRANSFORMERS = range(200, 206)
-
-OPTIONAL_PASSES = [
-    *sorted({function.__name__ for function in (*CANONICAL, *LOWERED)}),
-    "fuse_elementwise",
-    "fuse_epilogues",
-    "assign_layouts",
-    "pack_weights",
-    "eliminate_dead_stores",
-    "simplify",
-    "share_buffers",
-]
 
 
 def expected_outputs(model: bytes, inputs: dict) -> dict:

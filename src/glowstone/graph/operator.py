@@ -204,6 +204,11 @@ def _identity(value: object) -> object:
     return (bool, value) if isinstance(value, bool) else value
 
 
+def sum_bound(count: int) -> float:
+    """`Operator.ulp_bound` of sums of this many terms, in any order: their roundings go both ways."""
+    return float(ULP_BOUND + count**0.5)
+
+
 def as_tuple(results: Any) -> tuple[Any, ...]:
     """What `reference` or `decompose` returned, as a tuple."""
     return results if isinstance(results, tuple) else (results,)

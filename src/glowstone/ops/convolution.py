@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
-from glowstone.graph.operator import ErrorSample
+from glowstone.graph.operator import ErrorSample, sum_bound
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, HALVES
 from glowstone.ops.elementwise import Add, Div, Mul, Sqrt, Sub
@@ -96,6 +97,11 @@ class Conv(Operator):
         if bias is not None:
             result += bias.reshape(-1, *[1] * count)
         return result.astype(x.dtype)
+
+    def ulp_bound(self, *operands: Value | None) -> float:
+        """Sums over the channels of a group and the window."""
+        w = operands[1]
+        return sum_bound(math.prod(w.shape[1:]) if w is not None else 1)
 
     def decompose(self, builder: Builder, x: Value, w: Value, bias: Value | None = None) -> Value | None:
         if x.element in HALVES:

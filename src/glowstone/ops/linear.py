@@ -9,7 +9,7 @@ import numpy as np
 
 from glowstone.errors import ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
-from glowstone.graph.operator import ErrorSample
+from glowstone.graph.operator import ErrorSample, sum_bound
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS, HALVES, INTEGERS
 from glowstone.ops.elementwise import Add, Mul
@@ -49,6 +49,11 @@ class MatMul(Operator):
         if is_float_dtype(a.dtype):
             return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype))
         return np.asarray(np.matmul(a, b))
+
+    def ulp_bound(self, *operands: Value | None) -> float:
+        """Sums over the inner extent."""
+        a = operands[0]
+        return sum_bound(a.shape[-1] if a is not None and a.rank else 1)
 
     def decompose(self, builder: Builder, a: Value, b: Value) -> Value | None:
         """Floats of 16 bits have no fast kernels: their products are summed as float32 anyway."""
@@ -116,6 +121,11 @@ class Gemm(Operator):
         wide: Any = a.dtype if a.dtype.kind in "iu" else np.float64
         product = np.asarray(self.alpha, wide) * np.matmul(left.astype(wide), right.astype(wide))
         return np.asarray(product if c is None else product + np.asarray(self.beta, wide) * c).astype(a.dtype)
+
+    def ulp_bound(self, *operands: Value | None) -> float:
+        """Sums over the inner extent."""
+        a = operands[0]
+        return sum_bound(a.shape[0 if self.transpose_a else 1] if a is not None else 1)
 
     def decompose(self, builder: Builder, a: Value, b: Value, c: Value | None = None) -> Value:
         if a.element in HALVES:

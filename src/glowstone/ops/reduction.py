@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
-from glowstone.graph.operator import ErrorSample
+from glowstone.graph.operator import ErrorSample, sum_bound
 from glowstone.ops.element_samples import element_samples
 from glowstone.ops.element_sets import ALL, FLOATS, INTEGERS
 from glowstone.ops.elementwise import Cast
@@ -56,6 +56,11 @@ class Reduction(Operator):
 
     def _reduce(self, x: Array, axes: tuple[int, ...]) -> Array:
         raise NotImplementedError
+
+    def ulp_bound(self, *operands: Value | None) -> float:
+        """Sums over the elements reduced."""
+        (x,) = operands
+        return sum_bound(math.prod(x.shape[axis] for axis in self.normal_axes(x.rank)) if x is not None else 1)
 
     def decompose(self, builder: Builder, x: Value) -> Value | None:
         """Axes that are not neighbours are brought together by a transposition first."""

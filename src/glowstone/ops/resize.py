@@ -143,7 +143,7 @@ class Resize(Operator):
             result = apply_taps(result, axis, taps)
         for axis, taps in enumerate(tables):
             outside = taps.outside.reshape(-1, *[1] * (x.ndim - axis - 1))
-            result = np.where(outside, self.extrapolation, result)
+            result = np.where(outside, np.asarray(self.extrapolation).astype(result.dtype), result)
         return np.asarray(result).astype(x.dtype)
 
     @classmethod
