@@ -28,10 +28,10 @@ class GraphSource:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def graph(self) -> Graph:
-        return rebuild(self._graph)
+    def graph(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
+        return rebuild(self._graph, shapes)
 
-    def graph_once(self, graph: Graph) -> Callable[[], Graph]:
+    def graph_once(self, graph: Graph) -> Callable[[Mapping[str, tuple[int, ...]]], Graph]:
         return self.graph
 
 

@@ -67,6 +67,10 @@ CASES = {
         ),
         np.float32([[[[0]]]]),
     ),
+    "products of integers that are none of the type": (
+        Sample(ops.Conv((1,), (1,), (0, 0)), (np.int32([[[LARGE, 3]]]), np.int32([[[2]]]))),
+        np.int32([[[-2, 6]]]),
+    ),
     "padding and weights that are not finite": (
         Sample(
             ops.Conv(pads=(1, 0, 0, 1, 0, 0), strides=(1, 1, 1), dilations=(1, 1, 1)),

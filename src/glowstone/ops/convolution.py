@@ -18,7 +18,7 @@ from glowstone.ops.operand_checks import require_one_element
 from glowstone.ops.shape import Squeeze, unsqueeze
 from glowstone.ops.widening import computed_element, converted, in_float32
 from glowstone.ops.window import Window
-from glowstone.types import ElementType, TensorType
+from glowstone.types import ElementType, TensorType, is_float_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -77,11 +77,12 @@ class Conv(Operator):
         pads = window.resolved_pads(x.shape[2:])
         count = x.ndim - 2
         margins = list(zip(pads[:count], pads[count:], strict=True))
-        padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), *margins])
+        wide: Any = np.float64 if is_float_dtype(x.dtype) else x.dtype  # integers wrap
+        padded = np.pad(x.astype(wide), [(0, 0), (0, 0), *margins])
         inside = np.pad(np.ones(x.shape[2:], np.bool_), margins)
         spatial = window.output_extents(x.shape[2:])
         outputs = w.shape[0] // self.groups
-        result = np.zeros((x.shape[0], w.shape[0], *spatial))
+        result = np.zeros((x.shape[0], w.shape[0], *spatial), wide)
         for group in range(self.groups):
             ins = slice(group * w.shape[1], (group + 1) * w.shape[1])
             outs = slice(group * outputs, (group + 1) * outputs)
@@ -91,7 +92,7 @@ class Conv(Operator):
                     for k, dilation, extent, stride in zip(position, self.dilations, spatial, self.strides, strict=True)
                 )
                 part = padded[(slice(None), ins, *window_slices)]
-                taps = w[(outs, slice(None), *position)].astype(np.float64)
+                taps = w[(outs, slice(None), *position)].astype(wide)
                 product = np.einsum("oi,ni...->no...", taps, part)
                 result[:, outs] += np.where(inside[window_slices], product, 0)  # padding adds nothing, even to infinity
         if bias is not None:
