@@ -62,9 +62,7 @@ def paddle_layer_norm(write: NetworkWriter, x: str) -> str:
     difference = write.node("Sub", x, mean(write, x))
     variance = mean(write, write.node("Pow", difference, write.constant([2.0])))
     deviation = write.node("Sqrt", write.node("Add", variance, write.constant([1e-5])))
-    return write.node(
-        "Add", write.node("Mul", write.node("Div", difference, deviation), scale(write)), scale(write)
-    )
+    return write.node("Add", write.node("Mul", write.node("Div", difference, deviation), scale(write)), scale(write))
 
 
 def torch_rms_norm(write: NetworkWriter, x: str) -> str:

@@ -23,6 +23,7 @@ from glowstone.graph_passes.merge_slices import merge_slices
 from glowstone.graph_passes.pack_narrow_constants import pack_narrow_constants
 from glowstone.graph_passes.recover_activations import recover_activations
 from glowstone.graph_passes.recover_layer_normalization import recover_layer_normalization
+from glowstone.graph_passes.recover_low_bit_products import recover_low_bit_products
 from glowstone.graph_passes.recover_rms_normalization import recover_rms_normalization
 from glowstone.graph_passes.recover_softmax import recover_softmax
 from glowstone.graph_passes.replace_gathers import replace_gathers
@@ -38,7 +39,8 @@ from glowstone.graph_passes.sink_rearrangements import sink_rearrangements
 GraphPass = Callable[[Graph], bool]
 
 CANONICAL: tuple[GraphPass, ...] = (
-    fold_constants,  # first: patterns below look for constants
+    recover_low_bit_products,  # before folding, which writes weights out as floats
+    fold_constants,  # early: patterns below look for constants
     eliminate_identities,  # before patterns, which do not look through identities
     simplify_arithmetic,
     merge_casts,
@@ -97,6 +99,7 @@ RELAXED_ONLY = frozenset(
         merge_reductions,
         recover_activations,
         recover_layer_normalization,
+        recover_low_bit_products,
         recover_rms_normalization,
         recover_softmax,
         replace_resizes,

@@ -53,9 +53,7 @@ def _conv1d(write: NetworkWriter, x: str, inner: int, outer: int, leading: tuple
     return write.reshape(rows, *leading, outer)
 
 
-def _attention(
-    write: NetworkWriter, x: str, width: int, heads: int, leading: tuple[str, str], mask: str
-) -> str:
+def _attention(write: NetworkWriter, x: str, width: int, heads: int, leading: tuple[str, str], mask: str) -> str:
     size = width // heads
     parts = write.split(_conv1d(write, x, width, 3 * width, leading), [width] * 3, axis=2)
     query, key, value = (write.reshape(part, *leading, heads, size) for part in parts)

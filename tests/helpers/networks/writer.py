@@ -83,9 +83,7 @@ class NetworkWriter:
         """To extents that are numbers, or names of int64 scalars that the model computes."""
         if all(isinstance(extent, int) for extent in extents):
             return self.node("Reshape", x, self.integers(*(int(extent) for extent in extents)))
-        parts = [
-            self.integers(extent) if isinstance(extent, int) else self.unsqueeze(extent, 0) for extent in extents
-        ]
+        parts = [self.integers(extent) if isinstance(extent, int) else self.unsqueeze(extent, 0) for extent in extents]
         return self.node("Reshape", x, self.node("Concat", *parts, axis=0))
 
     def extent(self, x: str, axis: int) -> str:
@@ -170,9 +168,7 @@ class NetworkWriter:
         )
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=IR_VERSION)
 
-    def float_model(
-        self, inputs: Mapping[str, Shape], outputs: Mapping[str, tuple[str, Shape]]
-    ) -> onnx.ModelProto:
+    def float_model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, tuple[str, Shape]]) -> onnx.ModelProto:
         """A model whose inputs and outputs are all float32."""
         return self.model(
             {name: (TensorProto.FLOAT, shape) for name, shape in inputs.items()},

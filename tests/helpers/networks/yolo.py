@@ -44,9 +44,7 @@ def _layer(write: NetworkWriter, x: str, channels: int, filters: int, kernel: in
     return write.silu(write.convolution(x, channels, filters, kernel, stride=stride, gain=1.5))
 
 
-def _split_block(
-    write: NetworkWriter, x: str, channels: int, filters: int, depth: int, residual: bool = True
-) -> str:
+def _split_block(write: NetworkWriter, x: str, channels: int, filters: int, depth: int, residual: bool = True) -> str:
     """Half of the channels goes through bottlenecks, and every stage of it is joined."""
     half = filters // 2
     parts = write.split(_layer(write, x, channels, filters, 1), [half, half], axis=1)
