@@ -22,6 +22,7 @@ from sklearn.ensemble import (
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, RobustScaler, StandardScaler
@@ -62,6 +63,7 @@ CASES = {
     "support vector regressor": Case(lambda: SVR(kernel="sigmoid")),
     "one class": Case(OneClassSVM, 1),
     "clusters": Case(lambda: KMeans(5, n_init=1, random_state=0), 1, tolerance=1e-3),
+    "neighbours": Case(KNeighborsClassifier, 3),
     "perceptron": Case(lambda: MLPClassifier((16,), max_iter=40, random_state=0), 3),
     "isolation forest": Case(lambda: IsolationForest(n_estimators=30, random_state=0), 1),
     "normalizer and linear vectors": Case(lambda: make_pipeline(Normalizer(), LinearSVC()), 3),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,13 +50,16 @@ def dict_vectorizer(node: HostNode, operands: Sequence[HostValue]) -> Array:
 
 @runs_on_host("LabelEncoder", domain=ML, texts=True)
 def label_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
-    """What the keys equal to the elements stand for; NaN equals NaN."""
+    """What the keys equal to the elements stand for; NaN equals NaN. Version 1 lists texts, each for its number."""
     x = array_at(node, operands, 0)
+    classes = node.attribute("classes_strings")
+    if classes:
+        return _between(node, x, classes, range(len(classes)))
     keys, _ = _listed(node, "keys")
     values, dtype = _listed(node, "values")
     if len(keys) != len(values):
         raise ModelError("keys and values differ in number", expected=len(keys), found=len(values))
-    meanings = {_comparable(key): value for key, value in zip(keys, values, strict=True)}
+    meanings = _first_of_each(map(_comparable, keys), values)
     default = _default(node, dtype)
     return _array([meanings.get(_comparable(key), default) for key in x.reshape(-1).tolist()], dtype, x.shape)
 
@@ -90,15 +93,68 @@ def _comparable(key: Any) -> Any:
 @runs_on_host("CategoryMapper", domain=ML)
 def category_mapper(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """The number of each text, or the text of each number."""
-    x = array_at(node, operands, 0)
     texts, numbers = node.attribute("cats_strings", ()), node.attribute("cats_int64s", ())
+    if len(texts) != len(numbers):
+        raise ModelError("keys and values differ in number", expected=len(texts), found=len(numbers))
+    return _between(node, array_at(node, operands, 0), texts, numbers)
+
+
+def _between(node: HostNode, x: Array, texts: Sequence[str], numbers: Sequence[int]) -> Array:
+    """Texts to their numbers, or numbers to their texts."""
     elements: Iterable[Any] = x.reshape(-1).tolist()
     if is_text(x):
-        to_number = dict(zip(texts, numbers, strict=True))
+        to_number = _first_of_each(texts, numbers)
         default = node.attribute("default_int64", -1)
         return np.array([to_number.get(text, default) for text in elements], np.int64).reshape(x.shape)
-    to_text = dict(zip(numbers, texts, strict=True))
+    to_text = _first_of_each(numbers, texts)
     return text_array([to_text.get(n, node.attribute("default_string", "_Unused")) for n in elements], x.shape)
+
+
+def _first_of_each(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, Any]:
+    """A mapping; of equal keys the first counts."""
+    meanings: dict[Any, Any] = {}
+    for key, value in zip(keys, values, strict=True):
+        meanings.setdefault(key, value)
+    return meanings
+
+
+@runs_on_host("ArrayFeatureExtractor", domain=ML, texts=True)
+def array_feature_extractor(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """Elements along the last axis at the indices; of a vector a matrix of one row."""
+    x, indices = array_at(node, operands, 0), array_at(node, operands, 1).reshape(-1)
+    extent = x.shape[-1] if x.ndim else 0
+    bad = (indices < -extent) | (indices >= extent)
+    if bad.any():
+        wrong = int(indices[int(np.argmax(bad))])
+        raise ExecutionError("index out of range", expected=f"{-extent} to {extent - 1}", found=wrong)
+    return np.asarray(np.atleast_2d(x)[..., indices])
+
+
+CASTS: dict[str, tuple[Callable[[Any], Any], np.dtype[Any], Any]] = {
+    "TO_FLOAT": (float, np.dtype(np.float32), 0.0),
+    "TO_INT64": (int, np.dtype(np.int64), 0),
+    "TO_STRING": (str, np.dtype(object), "0.f"),
+}
+"""By `cast_to`: what makes a value, its type, and what stands for a missing one (in texts as ONNX Runtime has it)."""
+
+
+@runs_on_host("CastMap", domain=ML)
+def cast_map(node: HostNode, operands: Sequence[HostValue]) -> Array:
+    """[1, columns]: values in the order of their keys, or (SPARSE) at the columns that their keys are."""
+    given, target = operand_at(node, operands, 0), node.attribute("cast_to", "TO_FLOAT")
+    if not isinstance(given, dict):
+        raise ModelError("an operand is no map", expected="a map", found=describe(given))
+    if target not in CASTS:
+        raise ModelError("attribute cast_to is unknown", expected=", ".join(CASTS), found=target)
+    convert, dtype, nothing = CASTS[target]
+    try:
+        converted = {int(key): convert(value) for key, value in sorted(given.items())}
+    except (ValueError, OverflowError) as error:
+        raise ExecutionError("a value of a map is no number", expected=target, found=str(error)) from error
+    values = list(converted.values())
+    if node.attribute("map_form", "DENSE") == "SPARSE":
+        values = [converted.get(key, nothing) for key in range(node.attribute("max_map", 1))]
+    return _array(values, dtype, (1, len(values)))
 
 
 @runs_on_host("OneHotEncoder", domain=ML, texts=True)

@@ -12,6 +12,7 @@ from typing import Any
 
 from glowstone.errors import ModelError
 from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain
+from glowstone.importer.text_labels import with_numbered_labels
 from glowstone.support.model_source import ModelSource, read_bytes
 
 OLDEST_OPSET = 1
@@ -67,7 +68,7 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
             ) from error
     if not proto.HasField("graph") or not proto.graph.output:
         raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")
-    return ModelFile(proto, name, folder, _opsets(proto, name))
+    return ModelFile(with_numbered_labels(proto), name, folder, _opsets(proto, name))
 
 
 def _opsets(proto: Any, name: str) -> dict[str, int]:
