@@ -156,6 +156,8 @@ class _Step:
     def _lengthened(self, past: Value, new: Value) -> Value:
         have = extents(self.builder, past, KEYS_AXIS, KEYS_AXIS + 1)
         missing = self.node.emit(Maximum(), self.node.emit(Sub(), self.total, have), scalar(self.builder, 0, I64))
+        if not missing.dynamic and missing.known is not None and not missing.known.any():
+            return past
         batch_and_groups, features = extents(self.builder, new, 0, 2), extents(self.builder, new, 3)
         shape = joined(self.builder, batch_and_groups, missing, features)
         return self.node.emit(Concat(KEYS_AXIS), past, self._zeros(new, shape))
