@@ -26,10 +26,14 @@ LARGEST_SIZE = 3000
 """Elements of a value."""
 MOST_TRIALS = 6
 SPECIALS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 30000.0)
-FINITE = {"w", "scale", "mean", "variance", "ConvTranspose x", "DeformConv x"}
-"""Operands that are made of finite numbers: machine code multiplies padding, which is 0, by the weights of windows,
-pads weights of transposed convolutions likewise, and combines the parameters of normalizations in another order; what
-a deformable convolution weighs with 0 a rounding decides."""
+FINITE = {
+    *("w", "scale", "mean", "variance", "window"),
+    *("ConvTranspose x", "DeformConv x", "DFT x", "STFT x"),
+}
+"""Operands that are made of finite numbers. Machine code multiplies padding, which is 0, by the weights of windows,
+pads weights of transposed convolutions likewise, combines the parameters of normalizations in another order, and
+multiplies by the sines of a transformation, some of them 0. What a deformable convolution weighs with 0 a rounding
+decides."""
 POSITIONS = {"regions"}
 """Operands of floats that say where to look: a sample's own are taken, as for integers that do."""
 INDICES = frozenset({ElementType.I64, ElementType.I32})
