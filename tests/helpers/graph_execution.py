@@ -19,6 +19,7 @@ from glowstone.runtime.kernel_library import KernelLibrary
 from glowstone.runtime.native import NativeCode, native_code
 
 Arrays = dict[str, np.ndarray]
+Shapes = Mapping[str, tuple[int, ...]]
 MEMORY_LIMIT = 1 << 30
 
 
@@ -28,10 +29,10 @@ class GraphSource:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
-    def graph(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Graph:
+    def graph(self, shapes: Shapes | None = None, known: Mapping[str, np.ndarray] | None = None) -> Graph:
         return rebuild(self._graph, shapes)
 
-    def graph_once(self, graph: Graph) -> Callable[[Mapping[str, tuple[int, ...]]], Graph]:
+    def graph_once(self, graph: Graph) -> Callable[[Shapes, Mapping[str, np.ndarray]], Graph]:
         return self.graph
 
 

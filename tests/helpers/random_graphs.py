@@ -18,6 +18,7 @@ from glowstone import ops
 from glowstone.errors import GlowstoneError
 from glowstone.graph import Builder, Graph, Node, Operator, Sample, Value
 from glowstone.ops.constant import constant
+from glowstone.scalar import convert
 from glowstone.types import ElementType, TensorType
 from helpers.operator_samples import OWN, rule_of, samples_of
 
@@ -72,6 +73,8 @@ def random_numbers_like(
     random: random_numbers.Random, element: ElementType, shape: tuple[int, ...], specials: bool
 ) -> Array:
     """Floats around 0, small integers and a few limits; NaN and infinities where `specials`."""
+    if element.is_narrow:
+        return convert(random_numbers_like(random, element.wide, shape, specials), element)
     generator = np.random.default_rng(random.randint(0, 9999))
     count = math.prod(shape)
     if element is ElementType.BOOL:

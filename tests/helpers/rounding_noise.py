@@ -45,7 +45,7 @@ class Expected:
 
     def _agrees(self, found: Array) -> Array:
         if not is_float_dtype(self.array.dtype):
-            return np.asarray(found == self.array)
+            return _bits(found) == _bits(self.array)
         wide, target = found.astype(np.float64), self.array.astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(wide - target) <= self.allowed
@@ -66,7 +66,7 @@ def expected_results(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Expe
 
 def _expected(array: Array, runs: list[Array]) -> Expected:
     if not is_float_dtype(array.dtype):
-        decided = np.all([run == array for run in runs], axis=0)
+        decided = np.all([_bits(run) == _bits(array) for run in runs], axis=0)
         return Expected(array, np.zeros(array.shape), np.asarray(decided))
     target = array.astype(np.float64)
     is_number = np.isfinite(target)
@@ -153,8 +153,12 @@ def _largest_at_each_place(result: Array, sizes: Sequence[Array]) -> Array:
 
 def _is_selection(result: Array, operands: Sequence[Array | None]) -> bool:
     """Whether every number of the result is one of an operand, or 0: moved, not computed."""
-    bits = f"u{result.dtype.itemsize}"
     given = [array for array in operands if array is not None and array.dtype == result.dtype]
-    pool = [np.ascontiguousarray(array).reshape(-1).view(bits) for array in given]
-    flat = np.ascontiguousarray(result).reshape(-1).view(bits)
-    return bool(pool) and bool(np.isin(flat, np.concatenate([*pool, np.zeros(1, bits)])).all())
+    pool = [_bits(array).reshape(-1) for array in given]
+    zero = np.zeros(1, f"u{result.dtype.itemsize}")
+    return bool(pool) and bool(np.isin(_bits(result), np.concatenate([*pool, zero])).all())
+
+
+def _bits(array: Array) -> Array:
+    """The elements as unsigned integers."""
+    return np.asarray(array, order="C").view(f"u{array.dtype.itemsize}")
