@@ -151,7 +151,7 @@ class Generator:
 
     def plan_constant(self, array: Array) -> View:
         """Data that belongs to one shape, as a buffer."""
-        tensor = Tensor(np.ascontiguousarray(array))
+        tensor = Tensor(np.asarray(array, order="C"))  # ascontiguousarray makes a vector of a scalar
         self._count += 1
         buffer = Buffer(f"p{self._count}", BufferKind.PLAN_CONSTANT, tensor.element, array.shape, None, tensor.array)
         return buffer.view()
