@@ -93,6 +93,13 @@ def random_numbers_like(
     return values.reshape(shape).astype(element.dtype)
 
 
+def _retyped(array: Array, element: ElementType) -> Array:
+    """The array in another element type, by way of wide ones: NumPy has no conversions between narrow types."""
+    wide = array.astype(ElementType.from_dtype(array.dtype).wide.dtype)
+    with np.errstate(all="ignore"):
+        return wide.astype(element.wide.dtype).astype(element.dtype)
+
+
 class GraphWriter:
     """Writes a graph node by node. `feeds` are arrays for its inputs."""
 
@@ -157,7 +164,7 @@ class GraphWriter:
         old = arrays[place].dtype
         for linked in (True, False):
             yield [
-                array.astype(element.dtype)
+                _retyped(array, element)
                 if array is not None
                 and (index == place or (linked and array.dtype == old and self._takes(sample, index, element)))
                 else array
