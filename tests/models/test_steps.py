@@ -5,49 +5,19 @@ References are ONNX Runtime and NumPy.
 
 from __future__ import annotations
 
+import pickle
 import resource
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from helpers.stepped import BOOL, FLOAT, INT64, check, info, made, model_of, node, runtime
+from onnx import helper
 
 import glowstone
-from glowstone.errors import ExecutionError, InputError, ModelError, ShapeError
+from glowstone.errors import ExecutionError, InputError, LimitError, ModelError, ShapeError, UnsupportedError
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-node = helper.make_node
-info = helper.make_tensor_value_info
 random = np.random.default_rng(60)
-
-
-def model_of(nodes, inputs, outputs, constants=None, opset=17):
-    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in (constants or {}).items()]
-    graph = helper.make_graph(nodes, "steps", inputs, outputs, tensors)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-
-
-def runtime(model):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda feeds: session.run(None, feeds)
-
-
-def check(model, compiled, feeds, tolerance=1e-5):
-    """All outputs are those of ONNX Runtime; returns them."""
-    found = list(compiled.run(feeds).values())
-    for mine, theirs in zip(found, runtime(model)(feeds), strict=True):
-        assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
-        np.testing.assert_allclose(mine, theirs, rtol=tolerance, atol=tolerance)
-    return found
-
-
-def made(compiled):
-    """What was compiled and planned so far."""
-    counters = compiled.report()["counters"]
-    return {name: counters[name] for name in ("plans", "templates", "pipeline_runs", "kernels_compiled")}
 
 
 def chain():
@@ -148,6 +118,8 @@ def test_inputs_that_decide_shapes():
         check(model, compiled, {"x": x, "shape": np.array(shape), "larger": np.array(larger)})
     with pytest.raises(ShapeError, match="number of elements"):
         compiled.run({"x": x, "shape": np.array([4, 2]), "larger": np.array([1, 1, 1])})
+    call = compiled.bind({"x": x, "shape": np.array([2, 3]), "larger": np.array([1, 1, 1])})
+    np.testing.assert_array_equal(call()["y"], x.reshape(1, 2, 3))
 
 
 def detector():
@@ -191,115 +163,6 @@ def test_a_detection_head():
     nothing = compiled.run({"image": np.zeros((1, 3, 8, 8), np.float32)})
     assert nothing["selected"].shape == (0, 3)
     assert compiled.report()["host_steps"] == 0
-
-
-def decoder(state=8, vocabulary=11):
-    """A greedy decoder of one attention head written as a loop: keys and values grow by a row each pass."""
-    body_nodes = [
-        node("Gather", ["embedding", "token"], ["x"]),
-        node("MatMul", ["x", "wq"], ["q"]),
-        node("MatMul", ["x", "wk"], ["k"]),
-        node("MatMul", ["x", "wv"], ["v"]),
-        node("Concat", ["keys", "k"], ["keys_out"], axis=0),
-        node("Concat", ["values", "v"], ["values_out"], axis=0),
-        node("Transpose", ["keys_out"], ["kt"], perm=[1, 0]),
-        node("MatMul", ["q", "kt"], ["scores"]),
-        node("Softmax", ["scores"], ["weights"], axis=-1),
-        node("MatMul", ["weights", "values_out"], ["context"]),
-        node("Add", ["context", "x"], ["mixed"]),
-        node("MatMul", ["mixed", "head"], ["logits"]),
-        node("ArgMax", ["logits"], ["token_out"], axis=-1, keepdims=0),
-        node("Equal", ["token_out", "stop"], ["is_stop"]),
-        node("Squeeze", ["is_stop"], ["stops"]),
-        node("Not", ["stops"], ["goes_on"]),
-        node("Identity", ["token_out"], ["emitted"]),
-    ]
-    past, present = ["past", state], ["present", state]
-    body = helper.make_graph(
-        body_nodes,
-        "body",
-        [
-            info("i", INT64, []),
-            info("go", BOOL, []),
-            info("token", INT64, [1]),
-            info("keys", FLOAT, past),
-            info("values", FLOAT, past),
-        ],
-        [
-            info("goes_on", BOOL, []),
-            info("token_out", INT64, [1]),
-            info("keys_out", FLOAT, present),
-            info("values_out", FLOAT, present),
-            info("emitted", INT64, [1]),
-        ],
-    )
-    nodes = [
-        node(
-            "Loop", ["most", "", "first", "no_keys", "no_keys"], ["last", "keys_all", "values_all", "tokens"], body=body
-        )
-    ]
-    constants = {
-        "embedding": random.standard_normal((vocabulary, state)).astype(np.float32),
-        "head": random.standard_normal((state, vocabulary)).astype(np.float32),
-        "no_keys": np.zeros((0, state), np.float32),
-        "stop": np.array([0]),
-    }
-    constants |= {name: random.standard_normal((state, state)).astype(np.float32) for name in ("wq", "wk", "wv")}
-    outputs = [info("tokens", INT64, ["n", 1]), info("keys_all", FLOAT, ["m", state])]
-    return model_of(nodes, [info("most", INT64, []), info("first", INT64, [1])], outputs, constants)
-
-
-def test_a_greedy_decoder_with_a_growing_cache():
-    model = decoder()
-    compiled = glowstone.compile(model)
-    for first in (3, 7):
-        for most in (12, 1):
-            check(model, compiled, {"most": np.array(most), "first": np.array([first])}, 1e-4)
-    before = made(compiled)
-    check(model, compiled, {"most": np.array(12), "first": np.array([3])}, 1e-4)
-    assert made(compiled) == before
-    assert compiled.report()["host_steps"] == 1
-
-
-def test_nested_branches_in_a_loop_with_changing_shapes():
-    """Each pass doubles what is carried, or appends a row, by what is in it."""
-    longer = helper.make_graph([node("Concat", ["v", "v"], ["a"], axis=0)], "longer", [], [info("a", FLOAT, None)])
-    inner_then = helper.make_graph([node("Neg", ["v"], ["b"])], "negated", [], [info("b", FLOAT, None)])
-    inner_else = helper.make_graph([node("Concat", ["v", "row"], ["b"], axis=0)], "row", [], [info("b", FLOAT, None)])
-    shorter = helper.make_graph(
-        [
-            node("ReduceMin", ["v"], ["low"], keepdims=0),
-            node("Less", ["low", "none"], ["is_low"]),
-            node("If", ["is_low"], ["c"], then_branch=inner_then, else_branch=inner_else),
-        ],
-        "shorter",
-        [],
-        [info("c", FLOAT, None)],
-    )
-    body = helper.make_graph(
-        [
-            node("Mod", ["i", "two"], ["rest"]),
-            node("Equal", ["rest", "zero"], ["even"]),
-            node("If", ["even"], ["w"], then_branch=longer, else_branch=shorter),
-            node("Shape", ["w"], ["extents"]),
-            node("ReduceMax", ["extents"], ["largest"], keepdims=0),
-            node("Less", ["largest", "limit"], ["goes_on"]),
-        ],
-        "body",
-        [info("i", INT64, []), info("go", BOOL, []), info("v", FLOAT, None)],
-        [info("goes_on", BOOL, []), info("w", FLOAT, None)],
-    )
-    nodes = [node("Loop", ["most", "", "x"], ["y"], body=body)]
-    constants = {"two": np.array(2), "zero": np.array(0), "limit": np.array(30), "none": np.array(0, np.float32)}
-    constants["row"] = np.full((1, 3), 2, np.float32)
-    model = model_of(
-        nodes, [info("most", INT64, []), info("x", FLOAT, ["n", 3])], [info("y", FLOAT, ["m", 3])], constants
-    )
-    compiled = glowstone.compile(model)
-    for most in (0, 1, 4, 9):
-        for low in (-1, 1):
-            x = (low + random.random((2, 3))).astype(np.float32)
-            check(model, compiled, {"most": np.array(most), "x": x})
 
 
 @pytest.mark.parametrize("element", [np.float32, np.int64, np.bool_, np.float16, np.uint8])
@@ -357,8 +220,10 @@ def test_wrong_inputs_are_refused():
         compiled.run({"x": x[:, :5]})
     with pytest.raises(InputError, match="no output"):
         compiled.run({"x": x}, ["nothing"])
-    with pytest.raises(InputError, match="bind"):
+    with pytest.raises(UnsupportedError, match="several parts"):
         compiled.bind({"x": x})
+    with pytest.raises(InputError, match="runs in steps"):
+        compiled.write_bundle(".", "model")
 
 
 def test_errors_in_later_parts_name_the_node():
@@ -395,4 +260,37 @@ def test_a_model_that_is_not_valid_is_refused_at_once():
     model = model_of(nodes, [info("x", FLOAT, ["n"])], [info("z", INT64, None)])
     with pytest.raises(ModelError, match="computed by no node"):
         glowstone.compile(model)
-    assert onnx.__version__
+
+
+def test_results_of_the_largest_size_stay_within_the_limit():
+    model = model_of([node("NonZero", ["x"], ["y"])], [info("x", FLOAT, ["n"])], [info("y", INT64, None)])
+    compiled = glowstone.compile(model, memory_limit=1 << 20)
+    assert compiled.run({"x": np.ones(1000, np.float32)})["y"].shape == (1, 1000)
+    with pytest.raises(LimitError, match="memory"):
+        compiled.run({"x": np.zeros(1 << 20, np.float32)})
+
+
+def test_fixed_inputs():
+    nodes = [node("Reshape", ["x", "shape"], ["r"]), node("NonZero", ["r"], ["y"])]
+    model = model_of(nodes, [info("x", FLOAT, ["n"]), info("shape", INT64, [2])], [info("y", INT64, [2, "m"])])
+    compiled = glowstone.compile(model, shapes={"x": [4]}, constants={"shape": np.array([2, -1])})
+    assert [port.name for port in compiled.inputs] == ["x"]
+    x = np.array([0, 1, 2, 0], np.float32)
+    np.testing.assert_array_equal(compiled(x), np.argwhere(x.reshape(2, 2)).T)
+
+
+def test_the_receiver_of_a_pickle_runs_it():
+    compiled = pickle.loads(pickle.dumps(glowstone.compile(chain())))
+    assert compiled.run({"x": -np.ones((2, 6), np.float32)})["mean"].shape == (0, 2)
+
+
+def test_threads_of_the_caller():
+    """Many at once, the first time and later."""
+    model = chain()
+    compiled = glowstone.compile(model)
+    feeds = [{"x": random.standard_normal((rows, 6)).astype(np.float32)} for rows in range(1, 9)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(compiled.run, feeds * 3))
+    for feed, results in zip(feeds * 3, found, strict=True):
+        for mine, theirs in zip(results.values(), runtime(model)(feed), strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)

@@ -326,6 +326,23 @@ def test_maps_as_vectors():
     assert glowstone.compile(model).run({"x": given})["y"].tolist() == [[-1, 0, 2.5]]
 
 
+def test_encoders_before_they_had_keys():
+    """LabelEncoder-1: texts stand for their places, and places for them."""
+    nodes = [
+        helper.make_node(
+            "LabelEncoder", ["x"], ["n"], domain="ai.onnx.ml", classes_strings=["a", "b"], default_int64=7
+        ),
+        helper.make_node("LabelEncoder", ["n"], ["y"], domain="ai.onnx.ml", classes_strings=["a", "b"]),
+    ]
+    outputs = [info("n", INT64, None), info("y", STRING, None)]
+    graph = helper.make_graph(nodes, "encoders", [info("x", STRING, ["n"])], outputs)
+    old = helper.make_opsetid("ai.onnx.ml", 1)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10), old], ir_version=5)
+    found = glowstone.compile(model).run({"x": texts("b", "c", "a")})
+    assert found["n"].tolist() == [1, 7, 0]
+    assert found["y"].tolist() == ["b", "_Unused", "a"]
+
+
 def test_encoders_of_texts():
     encoder = {"keys_strings": ["a", "b"], "values_int64s": [4, 9], "default_int64": -3}
     nodes = [

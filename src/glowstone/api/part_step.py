@@ -170,6 +170,8 @@ def _import_again(graph: SteppedGraph, part: Part, shapes: Mapping[str, Shape], 
         if name in part.fixed:
             value = part.fixed[name]
             return Given(ElementType.from_dtype(value.dtype), value.shape, value.shape, value, is_fixed=True)
+        if name not in elements:
+            raise ShapeError("a part of the model reads other values at these shapes", found=name)
         return Given(elements[name], shapes[name], declared[name], known.get(name))
 
     again = import_part(graph.file, part.remaining, give, graph.wishes, part.nodes)

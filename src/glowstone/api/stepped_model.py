@@ -90,12 +90,13 @@ class SteppedModel(Model):
         return results[0] if len(results) == 1 else results
 
     def bind(self, inputs: Mapping[str, Array], outputs: Mapping[str, Array] | None = None) -> BoundCall:
-        """Not for shapes that only a run shows.
+        """See `Model.bind`; inputs whose values decide shapes have those at the time of binding.
 
         Raises:
-            InputError: always.
+            UnsupportedError: shapes depend on more than inputs.
         """
-        raise InputError("shapes of outputs depend on data, so there is nothing to bind", remedy="call run")
+        model, left = self._whole(inputs)
+        return model.bind(left, outputs)
 
     def write_bundle(self, folder: Any, name: str) -> tuple[Path, Path]:
         """Not for a model in steps.

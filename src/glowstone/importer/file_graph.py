@@ -21,7 +21,7 @@ from glowstone.importer.registry import canonical_domain, rule_for, takes_sequen
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import node_name
 from glowstone.importer.tensors import ELEMENT_TYPES, decode_tensor, element_type
-from glowstone.importer.texts import TEXT, names_texts, with_named_labels
+from glowstone.importer.texts import TEXT, names_texts
 from glowstone.ops import Constant
 from glowstone.types import Dimension
 
@@ -51,7 +51,7 @@ class FileGraph:
         self.model = model
         self.outer = outer
         self.name = str(proto.name)
-        self.nodes = list(with_named_labels(proto.node))
+        self.nodes = list(proto.node)
         self._fixed = dict(fixed or {})
         self._initializers = {tensor.name: tensor for tensor in proto.initializer}
         self._proto = proto

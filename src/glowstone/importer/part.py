@@ -246,7 +246,9 @@ class _PartImport:
     def _wish(self, index: int, error: UnknownValueError) -> bool:
         """Note which operands of a node the host must know; False where that is not what the node lacks."""
         names = list(self._decisive(index, error))
-        wanted = self._wishes.fixed if error.is_fixed else self._wishes.known
+        node = self._file.nodes[index]
+        takes_branch = node.op_type == "If" and names == [node.input[0]]  # what is read depends on which
+        wanted = self._wishes.fixed if error.is_fixed or takes_branch else self._wishes.known
         if not names or all(name in wanted and name in self._scope.inputs for name in names):
             return False
         wanted.update(names)

@@ -12,7 +12,7 @@ from glowstone.errors import ModelError, UnknownValueError, UnsupportedError
 from glowstone.importer.bodies import nested_graphs
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.tensors import ELEMENT_TYPES, element_type
-from glowstone.importer.texts import TEXT, has_text_labels
+from glowstone.importer.texts import TEXT
 from glowstone.types import Dimension
 
 UNKNOWN_EXTENT = -1
@@ -92,7 +92,7 @@ def check_values(model: ModelFile) -> None:
         UnknownValueError: one is not: only a call shows what it is.
     """
     for graph in nested_graphs(model.proto.graph):
-        if any(tensor.data_type == TEXT for tensor in graph.initializer) or any(map(has_text_labels, graph.node)):
+        if any(tensor.data_type == TEXT for tensor in graph.initializer):
             raise UnknownValueError("constants of the model are texts")
     ports: Mapping[str, DeclaredPort] = {port.name: port for port in declared_ports(model)[0]}
     for name, port in ports.items():

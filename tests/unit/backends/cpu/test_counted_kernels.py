@@ -15,10 +15,11 @@ from glowstone.lir.operations.counted import (
     ListSelected,
     SuppressOverlaps,
 )
+from glowstone.ops.element_sets import ALL
 from glowstone.types import ElementType
 
 I64, F32 = ElementType.I64, ElementType.F32
-ELEMENTS = sorted(ElementType, key=str)
+ELEMENTS = sorted(ALL, key=str)
 SLICES = [(1, 40, 1), (2, 37, 3), (1, 9, 5), (3, 8, 1), (1, 0, 1), (0, 4, 2), (2, 3, 0), (1, 1, 1), (2, 0, 3)]
 
 
