@@ -98,7 +98,7 @@ class Interpreter:
         first = FIRST_ARGUMENT_BASE + len(self._program.inputs)
         return {
             buffer.name: base.view(buffer.element.dtype).reshape(buffer.shape)
-            for buffer, base in zip(self._program.outputs, bases[first:], strict=True)
+            for buffer, base in zip(self._program.outputs, bases[first:], strict=False)  # windows follow
         }
 
 
