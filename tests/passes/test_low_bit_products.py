@@ -67,6 +67,14 @@ def test_recovered_products_mean_the_same(element, form, has_zero_points):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
+def test_one_scale_of_any_rank():
+    graph = import_model(open_model(model_of(ElementType.I4, (1, 1, 1), 1, 0)), {"x": (2, 3, DEPTH)})
+    (expected,) = evaluate_graph(graph, {"x": numbers(2)}).values()
+    assert recover_low_bit_products(graph)
+    (found,) = evaluate_graph(graph, {"x": numbers(2)}).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize("form", STAYING)
 def test_other_forms_stay(form):
     graph = import_model(open_model(model_of(ElementType.I4, *STAYING[form])), {"x": (2, 3, DEPTH)})

@@ -70,15 +70,18 @@ def _weights(wide: Value) -> _Weights | None:
     block = _block(wide.operator, scale)
     if block is None or (zero_point is not None and zeros is None):
         return None
-    bits, blocks, columns = x.element.bits, blocks_of(array.shape[0], block), array.shape[1]
+    bits, shape = x.element.bits, (blocks_of(array.shape[0], block), array.shape[1])
     # two's complement plus half the range counts from 0 on
     half = 1 << (bits - 1) if x.element.is_signed else 0
     codes = (array.view(np.uint8) + np.uint8(half)) & np.uint8((1 << bits) - 1)
-    offsets = np.zeros((), np.float32) if zeros is None else zeros.astype(np.float32)
-    shape = (blocks, columns)
-    whole = [np.broadcast_to(values if values.ndim != 1 or values.size > 1 else values[0], shape) for values in
-             (scale.astype(np.float32), offsets + np.float32(half))]  # fmt: skip
-    return _Weights(np.asarray(codes), bits, block, *whole)
+    offsets: Any = half + (np.zeros(()) if zeros is None else zeros.astype(np.float64))
+    return _Weights(np.asarray(codes), bits, block, _spread(scale, shape), _spread(offsets, shape))
+
+
+def _spread(parameter: Array, shape: tuple[int, int]) -> Array:
+    """Numbers for all, per column or per block and column, for every block and column."""
+    number = parameter.reshape(()) if parameter.size == 1 else parameter
+    return np.broadcast_to(number.astype(np.float32), shape)
 
 
 def _block(operator: DequantizeLinear, scale: Array) -> int | None:
