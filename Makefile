@@ -14,14 +14,15 @@ BENCH := .environments/bench
 RANDOM_TESTS := tests/properties/test_random_graphs.py tests/properties/test_random_onnx_models.py tests/operators/test_vector_levels.py
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
-.PHONY: help demo test nightly lint conformance figures bench clean
+.PHONY: help demo test nightly lint conformance pages figures bench clean
 
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
 	@echo "make test      lint, type check, check the imports, and run every test"
 	@echo "make nightly   thousands of random graphs and models, and all samples at every vector level"
 	@echo "make lint      the checks alone"
-	@echo "make conformance  write the list of outcomes of onnx's backend suite anew"
+	@echo "make conformance  run onnx's backend suite and list its outcomes anew"
+	@echo "make pages     write docs/operators and docs/onnx_support.md from the definitions"
 	@echo "make figures   measure every promise of the project and print promise, limit and measured value"
 	@echo "make bench     compare with ONNX Runtime, OpenVINO and ncnn on every model of the benchmark"
 	@echo "make clean     remove the environments and caches"
@@ -46,6 +47,10 @@ lint:
 conformance:
 	$(PREPARE) $(TEST) test
 	cd tests && ../$(TEST)/bin/python -m helpers.conformance -j $(TEST_PROCESSES)
+
+pages:
+	$(PREPARE) $(TEST) test
+	$(TEST)/bin/python scripts/operator_pages.py
 
 figures:
 	$(PREPARE) $(FIGURES) figures

@@ -23,11 +23,11 @@ class GlowstoneBackendRep(BackendRep):
     """A compiled model as the test runner calls it."""
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """Outputs in order, from a list of inputs in order, a mapping by name, or one array."""
-        names = [info.name for info in self._model.inputs]
+        names = [info.name for info in self.model.inputs]
         if isinstance(inputs, Mapping):
             feed = dict(inputs)
         else:
@@ -35,7 +35,7 @@ class GlowstoneBackendRep(BackendRep):
             if len(arrays) > len(names):
                 raise InputError("too many inputs", expected=names, found=len(arrays))
             feed = dict(zip(names, arrays, strict=False))
-        return tuple(self._model.run({name: _value(given) for name, given in feed.items()}).values())
+        return tuple(self.model.run({name: _value(given) for name, given in feed.items()}).values())
 
 
 def _value(given: Any) -> Any:

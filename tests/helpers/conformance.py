@@ -27,11 +27,11 @@ SECONDS_TO_START = 900
 SECONDS_OF_A_CASE = 300
 """A case that takes longer hangs; the slowest takes a few seconds."""
 
-LISTED = ("pass", "unsupported", "wrong")
+LISTED = ("pass", "host", "unsupported", "wrong")
 """Outcomes that a line of the list may have; `error`, `crash` and `hang` are faults."""
 
 _HEADER = """\
-# What comes of every case of onnx's backend suite: `kind/name outcome`, and a reason behind `wrong`.
+# What comes of every case of onnx's backend suite: `kind/name outcome operators`, and a reason behind `wrong`.
 # Written by `make conformance`; only reasons are written by hand, and kept.
 """
 
@@ -44,17 +44,25 @@ class Outcome:
     detail: str = ""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What the list says of a case."""
+
+    outcome: Outcome
+    operators: str
+
+
 class Worker:
     """The process that runs cases; a new one after a crash or a hang."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         self._process: subprocess.Popen[bytes] | None = None
-        self._cases: tuple[str, ...] = ()
+        self._cases: dict[str, str] = {}
 
     @property
-    def cases(self) -> tuple[str, ...]:
-        """All cases of the suite, as `kind/name`."""
+    def cases(self) -> dict[str, str]:
+        """All cases of the suite, as `kind/name`, with their operators."""
         self._started()
         return self._cases
 
@@ -96,7 +104,7 @@ class Worker:
             )
             first = self._line(self._process, SECONDS_TO_START)
             assert first, "the suite cannot be loaded"
-            self._cases = tuple(first.split())
+            self._cases = dict(case.split("=") for case in first.split())
         return self._process
 
     @staticmethod
@@ -122,23 +130,23 @@ def worker(cache: Path) -> Iterator[Worker]:
         one.close()
 
 
-def read_list(path: Path = LIST) -> dict[str, Outcome]:
-    """The listed outcome by `kind/name`; `detail` is the reason behind `wrong`."""
-    lines = [line.split(maxsplit=2) for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    listed = {name: Outcome(kind, *reason) for name, kind, *reason in lines}
+def read_list(path: Path = LIST) -> dict[str, Entry]:
+    """The entries by `kind/name`; `detail` of an outcome is the reason behind `wrong`."""
+    lines = [line.split(maxsplit=3) for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    listed = {name: Entry(Outcome(kind, *reason), operators) for name, kind, operators, *reason in lines}
     assert len(listed) == len(lines), "a case is listed twice"
     return listed
 
 
-def write_list(outcomes: dict[str, Outcome], reasons: dict[str, Outcome], path: Path = LIST) -> None:
-    """Write the list, sorted. A reason stays as it is in `reasons`; a new wrong case gets what the comparison said."""
+def write_list(entries: Mapping[str, Entry], before: Mapping[str, Entry], path: Path = LIST) -> None:
+    """Write the list, sorted. A reason stays as it was `before`; a new wrong case gets what the comparison said."""
     lines = []
-    for name, outcome in sorted(outcomes.items()):
-        reason = ""
-        if outcome.kind == "wrong":
-            known = reasons.get(name)
-            reason = " " + (known.detail if known is not None and known.kind == "wrong" else outcome.detail)
-        lines.append(f"{name} {outcome.kind}{reason}\n")
+    for name, entry in sorted(entries.items()):
+        outcome = entry.outcome
+        if outcome.kind == "wrong" and name in before and before[name].outcome.kind == "wrong":
+            outcome = before[name].outcome
+        reason = f" {outcome.detail}" if outcome.kind == "wrong" else ""
+        lines.append(f"{name} {outcome.kind} {entry.operators}{reason}\n")
     path.write_text(_HEADER + "".join(lines))
 
 
@@ -153,9 +161,9 @@ def run_all(workers: Sequence[Worker], cases: Iterable[str]) -> dict[str, Outcom
         return {case: outcome for done in pool.map(part, range(len(workers))) for case, outcome in done.items()}
 
 
-def _is_meant(case: str, pattern: str, before: Mapping[str, Outcome]) -> bool:
+def _is_meant(case: str, pattern: str, before: Mapping[str, Entry]) -> bool:
     if pattern == "not pass":
-        return case not in before or before[case].kind != "pass"
+        return case not in before or before[case].outcome.kind != "pass"
     return re.search(pattern, case) is not None
 
 
@@ -167,16 +175,19 @@ def main() -> int:
     before = read_list() if LIST.exists() else {}
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         workers = [stack.enter_context(worker(Path(folder))) for _ in range(arguments.j)]
-        cases = {case for case in workers[0].cases if _is_meant(case, arguments.k, before)}
-        kept = {case: before[case] for case in before.keys() & set(workers[0].cases) - cases}
+        operators = workers[0].cases
+        cases = {case for case in operators if _is_meant(case, arguments.k, before)}
+        kept = {case: before[case].outcome for case in operators if case in before and case not in cases}
         outcomes = kept | run_all(workers, cases)
     for case in sorted(outcomes.keys() | before.keys()):
-        old, new = before.get(case), outcomes.get(case)
-        if old is None or new is None or old.kind != new.kind:
-            sys.stdout.write(f"{case}: {old and old.kind} -> {new and new.kind} {new.detail if new else ''}\n")
+        old = before[case].outcome.kind if case in before else None
+        new = outcomes.get(case)
+        if new is None or old != new.kind:
+            sys.stdout.write(f"{case}: {old} -> {new and new.kind} {new.detail if new else ''}\n")
     sys.stdout.write(f"{dict(collections.Counter(outcome.kind for outcome in outcomes.values()))}\n")
     faults = [case for case, outcome in outcomes.items() if outcome.kind not in LISTED]
-    write_list({case: outcome for case, outcome in outcomes.items() if case not in faults}, before)
+    entries = {case: Entry(outcomes[case], operators[case]) for case in outcomes.keys() - set(faults)}
+    write_list(entries, before)
     return 1 if faults else 0
 
 

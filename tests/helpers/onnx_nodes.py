@@ -197,6 +197,20 @@ def _signal_window(operator: Operator) -> Attributes:
     return {"output_datatype": _number_of(fields["element"]), "periodic": int(fields["periodic"])}
 
 
+def _n_grams(operator: Operator) -> Attributes:
+    fields = operator.attributes()
+    return {
+        "mode": fields["mode"],
+        "min_gram_length": fields["sizes"][0],
+        "max_gram_length": fields["sizes"][1],
+        "max_skip_count": fields["skips"],
+        "pool_int64s": fields["pool"],
+        "ngram_counts": fields["starts"],
+        "ngram_indexes": fields["columns"],
+        **({"weights": fields["weights"]} if fields["weights"] else {}),
+    }
+
+
 _REDUCTION = _fields(keepdims="keep")
 
 
@@ -220,6 +234,7 @@ _LOSS = _fields(reduction="reduction", ignore_index="ignored")
 _ARG_REDUCTION = _fields(axis="axis", keepdims="keep", select_last_index="last")
 _CUMULATIVE = _fields(exclusive="exclusive", reverse="reverse")
 _ATTRIBUTES: dict[str, Callable[[Operator], Attributes]] = {
+    "TfIdfVectorizer": _n_grams,
     "DFT": _fields(inverse="inverse", onesided="one_sided"),
     "STFT": _fields(onesided="one_sided"),
     "MelWeightMatrix": lambda operator: {"output_datatype": _number_of(operator.attributes()["element"])},

@@ -247,6 +247,14 @@ WITHOUT_ONNX: dict[str, tuple[Callable[..., np.ndarray | tuple[np.ndarray, ...]]
         functools.partial(low_bit_product, bits=bits, block=block)
         for bits, block in ((4, 32), (4, 16), (2, 16), (8, 32), (4, 64), (2, 64), (8, 16))
     ),
+    "UniformNumbers": (
+        *(lambda shape: np.random.RandomState(3).uniform(0, 1, (3, 4)),) * 4,
+        lambda shape: np.random.RandomState(7).uniform(-2, 5, (50, 40)),
+    ),
+    "NormalNumbers": (
+        *(lambda shape: np.random.RandomState(3).normal(0, 1, (3, 4)),) * 4,
+        lambda shape: np.random.RandomState(7).normal(1, 0.25, (50, 40)),
+    ),
     "SumPool": (lambda x: same_windows(x).sum(axis=(-2, -1)),),
 }
 """The samples of operators that ONNX does not have, in NumPy."""
@@ -258,6 +266,7 @@ REFERENCE_EVALUATOR_IS_WRONG = {
     "LpNormalization-1",
     "LpNormalization-3",
     "Softsign-0",
+    "TfIdfVectorizer-4",
     "MaxPool-4",
     "MaxPool-5",
     "MaxPoolWithIndices-4",
@@ -279,8 +288,8 @@ largest element of windows of integers, no groups and no smaller output_shape of
 maximum but over planes, no global p-norm, no Softsign of a scalar, no MaxRoiPool, takes no negative pads, and no
 indices of fewer elements than x has off the axis; its LRN fills as many channels as there are images, its norm of p 1
 takes no magnitudes, its MeanVarianceNormalization no element type but float32, its QLinearMatMul no floats of 8 bits
-(`test_narrow_elements.py` has them), and its recurrent networks know one
-direction, forward, and neither lengths nor a clip."""
+(`test_narrow_elements.py` has them), its recurrent networks know one direction, forward, and neither lengths nor a
+clip, and its TfIdfVectorizer has no IDF without weights."""
 
 
 RUNTIME_LACKS = (NotImplemented, InvalidGraph, Fail, RuntimeException)

@@ -138,12 +138,14 @@ from glowstone.ops.mathematics import (
     Tan,
 )
 from glowstone.ops.mel import MelWeightMatrix
+from glowstone.ops.ngrams import TfIdfVectorizer
 from glowstone.ops.normalization import LayerNormalization, Softmax
 from glowstone.ops.one_hot import OneHot
 from glowstone.ops.padding import Pad
 from glowstone.ops.pooling import AveragePool, GlobalAveragePool, MaxPool, Pooling
 from glowstone.ops.quantization import DequantizeLinear, DynamicQuantizeLinear, LinearQuantization, QuantizeLinear
 from glowstone.ops.quantized_products import ConvInteger, IntegerConvolution, MatMulInteger, QLinearConv, QLinearMatMul
+from glowstone.ops.random import Drawn, NormalNumbers, UniformNumbers
 from glowstone.ops.rearrangement import CenterCropPad, DepthToSpace, SpaceToDepth, Split, Tile
 from glowstone.ops.recurrence import (
     Recurrence,
@@ -250,6 +252,7 @@ __all__ = [
     "DequantizeLinear",
     "Det",
     "Div",
+    "Drawn",
     "DynamicQuantizeLinear",
     "Einsum",
     "Elementwise",
@@ -319,6 +322,7 @@ __all__ = [
     "NegativeLogLikelihoodLoss",
     "NonMaxSuppression",
     "NonZero",
+    "NormalNumbers",
     "Not",
     "OneHot",
     "Or",
@@ -379,6 +383,7 @@ __all__ = [
     "Tan",
     "Tanh",
     "TensorScatter",
+    "TfIdfVectorizer",
     "ThresholdedRelu",
     "Tile",
     "TopK",
@@ -386,6 +391,7 @@ __all__ = [
     "TreeScores",
     "Trilu",
     "Unary",
+    "UniformNumbers",
     "Unique",
     "Unsqueeze",
     "Where",

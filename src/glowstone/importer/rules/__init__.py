@@ -13,6 +13,7 @@ from glowstone.importer.rules import (
     counted,
     creation,
     elementwise,
+    flex_attention,
     indexing,
     linear,
     loop,
@@ -20,9 +21,11 @@ from glowstone.importer.rules import (
     mathematics,
     microsoft,
     ml,
+    ngrams,
     normalization,
     pooling,
     quantization,
+    random,
     rearrangement,
     recurrent,
     reduction,
@@ -37,6 +40,7 @@ from glowstone.importer.rules import (
     signal,
     softmax_variants,
     tensor_scatter,
+    training,
 )
 
 __all__ = [
@@ -52,6 +56,7 @@ __all__ = [
     "counted",
     "creation",
     "elementwise",
+    "flex_attention",
     "indexing",
     "linear",
     "loop",
@@ -59,9 +64,11 @@ __all__ = [
     "mathematics",
     "microsoft",
     "ml",
+    "ngrams",
     "normalization",
     "pooling",
     "quantization",
+    "random",
     "rearrangement",
     "recurrent",
     "reduction",
@@ -76,4 +83,5 @@ __all__ = [
     "signal",
     "softmax_variants",
     "tensor_scatter",
+    "training",
 ]

@@ -14,6 +14,7 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 from glowstone.importer.imported import Imported
 from glowstone.importer.registry import OnnxNode, imports, rule_for
+from glowstone.importer.rules.mathematics import DEFAULT_DROPOUT
 from glowstone.ops import Unsqueeze
 from glowstone.ops.constant import constant, scalar
 from glowstone.types import ElementType, normalize_axis
@@ -21,7 +22,6 @@ from glowstone.types import ElementType, normalize_axis
 Rewrite = Callable[[OnnxNode], OnnxNode]
 
 BROADCASTING = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
-DEFAULT_DROPOUT = 0.5
 
 
 def rewrites(name: str, until: int) -> Callable[[Rewrite], Rewrite]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from glowstone.errors import UnsupportedError
 from glowstone.graph import Operator, Value
 from glowstone.importer.registry import OnnxNode, imports
+from glowstone.importer.rules.random import dropped
 from glowstone.ops import (
     Acos,
     Acosh,
@@ -35,6 +35,7 @@ from glowstone.ops import (
 from glowstone.ops.constant import scalar
 from glowstone.types import ElementType
 
+DEFAULT_DROPOUT = 0.5
 BOOLEAN_MASK_OPSET = 10
 """Before, the mask of Dropout has the input's element type."""
 _PLAIN: dict[str, Operator] = {
@@ -82,15 +83,14 @@ def import_mean(node: OnnxNode) -> Value:
 
 @imports("Dropout")
 def import_dropout(node: OnnxNode) -> tuple[Value, ...]:
-    """Dropout as it is in inference: the input itself, and a mask that is true everywhere."""
-    x = node.operand(0)
-    training, ratio = node.constant(2, "training_mode"), node.optional(1)
-    drops = ratio is None or ratio.known is None or bool(ratio.known.any())
-    if training is not None and training.any() and drops:
-        raise UnsupportedError("dropout in training is not supported", expected="training_mode 0", found=1)
-    result = node.emit(Identity(), x)
+    """Out of training it is the input itself, and a mask that is true everywhere."""
+    x, training = node.operand(0), node.constant(2, "training_mode")
+    if training is not None and training.any():
+        ratio = node.optional(1) or scalar(node.builder, DEFAULT_DROPOUT, ElementType.F32)
+        result, mask = dropped(node, x, ratio)
+    else:
+        result = node.emit(Identity(), x)
+        mask = node.emit(ConstantOfShape(True, ElementType.BOOL), node.emit(Shape(), x))
     if node.result_count == 1:
         return (result,)
-    is_bool = node.opset >= BOOLEAN_MASK_OPSET
-    mask = ConstantOfShape(True, ElementType.BOOL) if is_bool else ConstantOfShape(1.0, x.element)
-    return result, node.emit(mask, node.emit(Shape(), x))
+    return result, mask if node.opset >= BOOLEAN_MASK_OPSET else node.emit(Cast(x.element), mask)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from glowstone.graph import Value
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
-from glowstone.ops import MelWeightMatrix, Range, Window
+from glowstone.ops import Drawn, MelWeightMatrix, Range, Window
 from glowstone.ops.constant import known_array
 
 
-@generates(Range)
-def generate_range(generator: Generator, application: Application) -> None:
-    _generate_known(generator, application, application.operands)
-
-
-@generates(Window)
-def generate_window(generator: Generator, application: Application) -> None:
-    _generate_known(generator, application, application.operands)
-
-
-@generates(MelWeightMatrix)
-def generate_mel_weight_matrix(generator: Generator, application: Application) -> None:
-    _generate_known(generator, application, application.operands)
-
-
-def _generate_known(generator: Generator, application: Application, operands: tuple[Value | None, ...]) -> None:
+@generates(Drawn, MelWeightMatrix, Range, Window)
+def generate_known(generator: Generator, application: Application) -> None:
     """Numbers too many for the host to pass about."""
-    arrays = [known_array(operand, "of a number") for operand in operands if operand is not None]
+    arrays = [known_array(operand, "of a number") for operand in application.operands if operand is not None]
     generator.bind(application.result, generator.plan_constant(application.operator.reference(*arrays)))
