@@ -104,7 +104,7 @@ class TfIdfVectorizer(Operator):
                         column = grams.get(tuple(row[start : start + distance * size : distance][:size]))
                         if column is not None:
                             counts[number, column] += 1
-        weights = np.float32(self.weights[: self.width]) if self.weights else np.float32(1)
+        weights = np.array(self.weights[: self.width] or 1, np.float32)
         found = {"TF": counts, "IDF": np.where(counts > 0, weights, np.float32(0)), "TFIDF": counts * weights}
         return np.asarray(found[self.mode]).reshape((*x.shape[:-1], self.width))
 
@@ -122,7 +122,7 @@ class TfIdfVectorizer(Operator):
         result = sliced(builder, counts, 1, 0, width)
         if self.mode != "TF":
             zero, one = (scalar(builder, number, ElementType.F32) for number in (0, 1))
-            weights = constant(builder, np.float32(self.weights[:width])) if self.weights else one
+            weights = constant(builder, np.array(self.weights[:width], np.float32)) if self.weights else one
             seen = emit(Where(), emit(Greater(), result, zero), weights, zero)
             result = seen if self.mode == "IDF" else emit(Mul(), result, weights)
         return result if x.rank == 2 else reshaped(builder, result, width)
@@ -151,12 +151,12 @@ class TfIdfVectorizer(Operator):
         pool = {"pool": (2, 3, 5, 4, 5, 6, 7, 8, 6, 7), "starts": (0, 4), "columns": (0, 1, 2, 3, 4, 5, 6)}
         x = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]], np.int32)
         long = {"pool": (1, 3, 1, 1, 3, 3, 3, 7, 1, 3), "starts": (0, 2, 4), "columns": (3, 0, 1, 0, 2)}
-        weights = {"weights": (0.5, 1.5, 2.0, 0.25)}
+        weights = (0.5, 1.5, 2.0, 0.25)
         return [
             Sample(cls("TF", (1, 2), 5, **pool), (x,)),
             Sample(cls("TF", (2, 2), 0, **pool), (x.reshape(-1).astype(np.int64),)),
-            Sample(cls("IDF", (1, 3), 1, **long, **weights), (x,)),
-            Sample(cls("TFIDF", (2, 3), 2, **long, **weights), (x,)),
+            Sample(cls("IDF", (1, 3), 1, **long, weights=weights), (x,)),
+            Sample(cls("TFIDF", (2, 3), 2, **long, weights=weights), (x,)),
             Sample(cls("IDF", (3, 3), 9, **long), (x,)),
         ]
 

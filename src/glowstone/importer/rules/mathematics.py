@@ -19,6 +19,7 @@ from glowstone.ops import (
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
+    Cast,
     ConstantOfShape,
     Cos,
     Cosh,
