@@ -109,6 +109,35 @@ def test_large_results_are_left_to_run_time(monkeypatch):
     assert fold_constants(graph_of(text))
 
 
+def test_a_result_no_larger_than_its_operands_is_folded_whatever_its_size(monkeypatch):
+    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 10)
+    check_pass(
+        fold_constants,
+        """
+        %0 = Constant{tensor=i64[2,3]{1, 2, 3, 4, 5, 6}}() : i64[2,3]
+        %1 = Transpose{permutation=(1, 0)}(%0) : i64[3,2]
+        output y = %1
+        """,
+        """
+        %0 = Constant{tensor=i64[3,2]{1, 4, 2, 5, 3, 6}}() : i64[3,2]
+        output y = %0
+        """,
+    )
+
+
+def test_a_repeated_element_counts_once(monkeypatch):
+    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 10)
+    check_unchanged(
+        fold_constants,
+        """
+        %0 = Constant{tensor=f32[40,40]{splat 1.0}}() : f32[40,40]
+        %1 = Add(%0, %0) : f32[40,40]
+        output y = %1
+        """,
+    )
+
+
+
 @pytest.mark.parametrize("extent", [1, 5])
 def test_a_folded_template_holds_for_other_shapes(extent):
     graph = graph_of(

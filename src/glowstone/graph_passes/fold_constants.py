@@ -1,7 +1,8 @@
 """Replaces what does not depend on inputs by constants.
 
 Only values that are not dynamic are folded, so a template holds for every shape. A broadcast result stays a view: its
-content is not written out. Results larger than `FOLDING_LIMIT` bytes are left to run time.
+content is not written out. Results larger than `FOLDING_LIMIT` bytes are left to run time, unless they are no larger
+than what they come from: a transposed weight takes the place of the weight.
 """
 
 from __future__ import annotations
@@ -53,6 +54,15 @@ def _results(node: Node) -> tuple[object, ...] | None:
             arrays.append(operand.operator.tensor.array)
         else:
             return None
-    if not arrays or sum(math.prod(value.shape) * value.element.size for value in node.results) > FOLDING_LIMIT:
+    size = sum(math.prod(value.shape) * value.element.size for value in node.results)
+    if not arrays or size > max(FOLDING_LIMIT, sum(map(_held_bytes, arrays))):
         return None
     return as_tuple(node.operator.reference(*arrays))
+
+
+def _held_bytes(array: Array | None) -> int:
+    """Bytes of memory behind an array: an axis of stride 0 repeats what is there once."""
+    if array is None:
+        return 0
+    extents = (extent for extent, stride in zip(array.shape, array.strides, strict=True) if stride)
+    return math.prod(extents) * array.itemsize
