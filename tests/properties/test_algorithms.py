@@ -25,7 +25,7 @@ from glowstone.backends.cpu.tuning import DIRECT, WINOGRAD, ConvolutionCase, Con
 
 CHANNELS = (1, 3, 17, 65)
 WIDTHS = (1, 5, 13)
-EXAMPLES = 5
+EXAMPLES = 4
 TOLERANCE = 3e-5
 """Of the largest value: what Winograd's algorithm is allowed; all others are far below."""
 SSE = "x86_64-unknown-linux-gnu/x86-64-v2"
@@ -303,12 +303,12 @@ def test_every_epilogue_on_odd_shapes(name, capsys):
 @pytest.mark.skipif(not Target.host().triple.startswith("x86_64"), reason="a level of another architecture")
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_narrow_vectors(name):
-    """SSE4.2, one shape for every epilogue."""
+    """SSE4.2: one shape for each way in which an epilogue works."""
     algorithm = ALGORITHMS[name]
     kernel = algorithm.kernels[0]
     inputs = algorithm.inputs[0]
     outputs = inputs if algorithm.outputs_follow else algorithm.outputs[-1]
     stride = algorithm.strides[-1]
     shape = Shape(inputs, outputs, algorithm.groups(inputs), kernel, stride, 1, (0, 0, kernel[0] - 1, 0), 9, 13)
-    for epilogue in EPILOGUES:
-        run(algorithm, epilogue, replace(shape, width=13 + len(epilogue) % 3), SSE)
+    for number, epilogue in enumerate(("none", "silu", "residual", "gate")):
+        run(algorithm, epilogue, replace(shape, width=13 + number), SSE)
