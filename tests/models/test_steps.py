@@ -5,6 +5,7 @@ References are ONNX Runtime and NumPy.
 
 from __future__ import annotations
 
+import json
 import pickle
 import resource
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from helpers.stepped import BOOL, FLOAT, INT64, check, info, made, model_of, nod
 from onnx import helper
 
 import glowstone
+from glowstone.cli.main import main
 from glowstone.errors import ExecutionError, InputError, LimitError, ModelError, ShapeError, UnsupportedError
 
 random = np.random.default_rng(60)
@@ -294,3 +296,18 @@ def test_threads_of_the_caller():
     for feed, results in zip(feeds * 3, found, strict=True):
         for mine, theirs in zip(results.values(), runtime(model)(feed), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_the_command_line_runs_and_times_it(tmp_path, capsys):
+    path, output = tmp_path / "chain.onnx", tmp_path / "found.npz"
+    model = chain()
+    path.write_bytes(model.SerializeToString())
+    x = random.standard_normal((3, 6)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    assert main(["run", str(path), "-i", f"x={tmp_path / 'x.npy'}", "-o", str(output)]) == 0
+    np.testing.assert_allclose(np.load(output)["product"], runtime(model)({"x": x})[1], rtol=1e-4, atol=1e-5)
+    capsys.readouterr()
+    assert main(["bench", str(path), "--shape", "x=3,6", "-n", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["count"] == 2
+    assert main(["inspect", str(path), "--compiled", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["compiled"]["host_steps"] == 0

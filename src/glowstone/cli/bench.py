@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy.typing as npt
 
 import glowstone
 from glowstone.cli.arguments import debug_option, model_argument, shape_option, threads_option, unique
 from glowstone.cli.console import duration, progress, results
+from glowstone.errors import UnsupportedError
 from glowstone.tools.benchmark import missing_shapes, random_inputs, time_calls
 from glowstone.tools.inspection import declared_inputs
 from glowstone.tools.trace import trace_model
@@ -54,7 +58,7 @@ def bench(
         begin = time.perf_counter()
         model = glowstone.compile(model_path, shapes=given or None, threads=threads)
         inputs = random_inputs(model.inputs, given)
-        call = model.bind(inputs)
+        call = _prepared(model, inputs)
         compile_seconds = time.perf_counter() - begin
         step("warming up and measuring")
         timing = time_calls(call, seconds, iterations)
@@ -66,6 +70,15 @@ def bench(
         click.echo(json.dumps(figures))
     else:
         _print_figures(figures)
+
+
+def _prepared(model: glowstone.Model, inputs: Mapping[str, npt.NDArray[Any]]) -> Callable[[], object]:
+    """A call with everything compiled that it needs."""
+    try:
+        return model.bind(inputs)
+    except UnsupportedError:  # shapes depend on data: the first run compiles
+        model.run(inputs)
+        return partial(model.run, inputs)
 
 
 def _print_figures(figures: Mapping[str, float]) -> None:
