@@ -49,6 +49,8 @@ def projected_attention(
     if node.flag("do_rotary"):
         raise node.refuse("do_rotary", 0)
     heads = head_count(node, "num_heads")
+    if projected.rank != 3:
+        raise ShapeError("x is not of rank 3", expected="[batch, positions, features]", found=str(projected.type))
     sizes = node.integer_list("qkv_hidden_sizes") or (projected.shape[-1] // 3,) * 3
     if len(sizes) != 3 or sizes[0] != sizes[1]:
         raise ModelError(
@@ -134,6 +136,8 @@ def _projections(node: OnnxNode, heads: int) -> tuple[Value, Value, Value]:
 
 def _width(part: Value, heads: int) -> int:
     """Features of all heads."""
+    if part.rank not in (3, 4):
+        raise ShapeError("heads do not come apart", expected="rank 3 or 4", found=str(part.type))
     return part.shape[2] if part.rank == 3 else heads * part.shape[-1]
 
 

@@ -73,7 +73,7 @@ def join_heads(node: OnnxNode, x: Value) -> Value:
 
 def slices(node: OnnxNode, x: Value, sizes: Sequence[int]) -> list[Value]:
     """Parts of these sizes along the last axis."""
-    if sum(sizes) != x.shape[-1]:
+    if not x.rank or sum(sizes) != x.shape[-1]:
         raise ShapeError("parts do not fill the last axis", expected=list(sizes), found=str(x.type))
     ends = [sum(sizes[: number + 1]) for number in range(len(sizes))]
     return [sliced(node.builder, x, x.rank - 1, end - size, end) for size, end in zip(sizes, ends, strict=True)]
