@@ -27,7 +27,7 @@ from glowstone.ops.quantization import (
     quantized_array,
 )
 from glowstone.ops.shape import unsqueeze
-from glowstone.types import ElementType, TensorType
+from glowstone.types import ElementType, Shape, TensorType, broadcast_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -131,6 +131,19 @@ def _convolve(conv: Conv, x: Array, w: Array, bias: Array | None) -> Array:
     return sums.astype(np.int64).astype(np.int32)
 
 
+def _check_rows(name: str, parameter: Value | None, a: Value) -> None:
+    """Raise ShapeError unless a number for all, or one per row, fits the left matrix."""
+    if parameter is not None and parameter.rank == 1 and parameter.type.size != 1:
+        _check_broadcast(name, (*parameter.shape, 1), a)
+    elif parameter is not None:
+        _check_broadcast(name, parameter.shape, a)
+
+
+def _check_broadcast(name: str, shape: Shape, matrix: Value) -> None:
+    if broadcast_shapes(matrix.shape, shape) != matrix.shape:
+        raise ShapeError(f"{name} does not broadcast to its matrix", expected=list(matrix.shape), found=list(shape))
+
+
 def _check_channels(name: str, parameter: Value | None, channels: int) -> None:
     if parameter is not None and parameter.type.size != 1 and parameter.shape != (channels,):
         raise ShapeError(f"{name} does not fit the output channels", expected=[channels], found=list(parameter.shape))
@@ -147,7 +160,13 @@ class MatMulInteger(Operator):
     operands = INTEGER_PRODUCT
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
-        return (_product_type(operands[0], operands[1], I32),)
+        a, b, a_zero, b_zero = (*operands, None, None)[:4]
+        assert a is not None
+        assert b is not None
+        _check_rows("the zero point of a", a_zero, a)
+        if b_zero is not None:
+            _check_broadcast("the zero point of b", b_zero.shape, b)
+        return (_product_type(a, b, I32),)
 
     def reference(self, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None) -> Array:
         left = a.astype(np.int32) - _column(a_zero).astype(np.int32)
@@ -174,7 +193,12 @@ class MatMulInteger(Operator):
     @classmethod
     def error_samples(cls) -> Sequence[ErrorSample]:
         one = np.ones((2, 3), np.uint8)
-        return [ErrorSample(cls(), (one, one), "inner extents differ")]
+        three = np.ones(3, np.uint8)
+        return [
+            ErrorSample(cls(), (one, one), "inner extents differ"),
+            ErrorSample(cls(), (one, one.T, three), "broadcast"),
+            ErrorSample(cls(), (one, one.T, None, three), "broadcast"),
+        ]
 
 
 def _product_type(a: Value, b: Value, element: ElementType) -> TensorType:
@@ -207,7 +231,12 @@ class QLinearMatMul(Operator):
     )
 
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
-        return (_product_type(operands[0], operands[3], operands[7].element),)
+        a, a_scale, a_zero, b, b_scale, b_zero, _, y_zero = operands
+        for name, parameter in (("the scale of a", a_scale), ("the zero point of a", a_zero)):
+            _check_rows(name, parameter, a)
+        for name, parameter in (("the scale of b", b_scale), ("the zero point of b", b_zero)):
+            _check_broadcast(name, parameter.shape, b)
+        return (_product_type(a, b, y_zero.element),)
 
     def reference(self, *operands: Array) -> Array:
         a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = operands

@@ -57,7 +57,14 @@ def given_scale(node: OnnxNode) -> float | None:
 
 
 def split_heads(node: OnnxNode, x: Value, heads: int) -> Value:
-    """[batch, positions, heads * features] with the heads on an axis of their own before the positions."""
+    """[batch, positions, heads * features] with the heads on an axis of their own before the positions.
+
+    Raises:
+        ShapeError: another rank, or features that do not split.
+        ModelError: elements that are no floats.
+    """
+    if not x.element.is_float:
+        raise ModelError("attention is not of floats", expected="floats", found=x.element)
     if x.rank != 3 or x.shape[2] % heads:
         raise ShapeError("features do not split in heads", expected=f"rank 3, {heads} heads", found=str(x.type))
     apart = reshaped(node.builder, x, extents(node.builder, x, 0, 2), (heads, x.shape[2] // heads))
