@@ -19,6 +19,8 @@ import numpy as np
 from glowstone.backends.cpu.irgen_rules import CPU_RULES
 from glowstone.graph import OPERATORS, Builder, Graph, Operand, Operator, Sample, Value
 from glowstone.graph.printer import print_operator
+from glowstone.host import HOST_RULES
+from glowstone.host.registry import TEXT_RULES
 from glowstone.importer.registry import RULES, canonical_domain
 from glowstone.importer.tensors import ELEMENT_TYPES
 from glowstone.irgen import find_rule
@@ -216,14 +218,22 @@ def _schemas() -> dict[str, dict[str, list[int]]]:
 def _support_row(domain: str, name: str, versions: list[int], by_operator: dict[str, Counter[str]]) -> str:
     cases = by_operator[f"{domain}.{name}" if domain else name]
     right = f"{cases['pass'] + cases['host']} of {cases.total()}" if cases else ""
-    forms = RULES.get((domain, name), ())
+    forms, where = RULES.get((domain, name), ()), _place(domain, name)
     if not forms:
-        return f"| {name} | | | not supported | {right} |"
+        return f"| {name} | {f'{min(versions)} on' if where else ''} | | {where or 'not supported'} | {right} |"
     first = min([version for version in versions if any(form.since <= version <= form.until for form in forms)])
     last = max(form.until for form in forms)
     opsets = f"{first} on" if math.isinf(last) else f"{first} to {last:g}"
-    where = "on the host" if cases["host"] and not cases["pass"] else "generated code"
     return f"| {name} | {opsets} | {_missing_types(domain, name)} | {where} | {right} |"
+
+
+def _place(domain: str, name: str) -> str:
+    """Where the operator runs; empty where nothing runs it."""
+    rule = HOST_RULES.get((domain, name))
+    if (domain, name) not in RULES:
+        return "" if rule is None else "on the host"
+    others = "" if rule is None else ", texts on the host" if rule in TEXT_RULES else ", what is no tensor on the host"
+    return f"generated code{others}"
 
 
 def _missing_types(domain: str, name: str) -> str:
