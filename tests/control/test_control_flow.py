@@ -5,6 +5,10 @@ Models are written as text; conditions and counts are inputs, so that nothing is
 
 from __future__ import annotations
 
+import ctypes
+import re
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,9 +22,11 @@ from onnx import helper, parser
 
 import glowstone
 from glowstone.errors import GlowstoneError, ModelError
+from glowstone.exporter import export_graph
 from glowstone.graph import Graph, evaluate_graph, named_tensors, parse_graph, print_graph, rebuild, verify_graph
 from glowstone.importer import import_model, open_model
 from glowstone.ops import If, Loop
+from glowstone.runtime.arena import aligned_bytes
 
 Feeds = Mapping[str, np.ndarray]
 
@@ -478,3 +484,29 @@ def test_bodies_do_not_take_part_in_equality():
     assert node.operator == node.operator
     (again,) = (node for node in rebuild(graph).nodes if isinstance(node.operator, If | Loop))
     assert again.operator != node.operator
+
+
+def test_bundles_hold_loops(tmp_path):
+    """As a shared library, called from here on this thread."""
+    model = glowstone.compile(rnn(LOOP_RNN), shapes={"x": (6, 2, 5), "h0": (2, 4)}, cache=False)
+    object_file, header = model.write_bundle(tmp_path, "network")
+    library = tmp_path / "network.so"
+    command = [sys.executable, "-m", "ziglang", "cc", "-shared", str(object_file), "-o", str(library)]
+    subprocess.run(command, check=True, cwd=tmp_path, timeout=300)
+    size = int(re.findall(r"ARENA_BYTES (\d+)", header.read_text())[0])
+    arena = aligned_bytes(size)
+    for count in (6, 0, 3):
+        feeds = {"n": np.array(count), "go": np.array(True), "x": normal(6, 2, 5), "h0": normal(2, 4)}
+        out = np.empty((2, 4), np.float32)
+        inputs = (ctypes.c_void_p * 4)(*(feeds[info.name].ctypes.data for info in model.inputs))
+        outputs = (ctypes.c_void_p * 1)(out.ctypes.data)
+        assert ctypes.CDLL(str(library)).network_run(inputs, outputs, ctypes.c_void_p(arena.ctypes.data)) == 0
+        assert out.tobytes() == model.run(feeds)["hn"].tobytes()
+
+
+def test_exported_models_show_the_bodies():
+    feeds = {"c": np.array(True), "x": normal(3, 64), "w": normal(64, 64)}
+    exported = export_graph(imported(model_of(BRANCHES), feeds))
+    (node,) = (node for node in exported.graph.node if node.op_type == "If")
+    bodies = {attribute.name: [part.op_type for part in attribute.g.node] for attribute in node.attribute}
+    assert bodies == {"then_body": ["MatMul", "MatMul", "Tanh"], "else_body": ["Neg"]}

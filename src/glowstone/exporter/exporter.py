@@ -7,7 +7,7 @@ standard domain, so a graph made of those alone can be imported again and means 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ from glowstone.ops import Constant
 from glowstone.types import Dimension, ElementType
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -51,12 +51,23 @@ def export_graph(graph: Graph) -> ModelProto:
     Raises:
         LimitError: weights and all are more than one protobuf message can hold.
     """
-    return _Exporter(graph).model()
+    values = [value for part in graph.nested() for value in _values(part)]
+    opset = max((FIRST_OPSETS.get(value.element, OPSET) for value in values), default=OPSET)
+    return _Exporter(graph, opset).model()
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    for node in graph.nodes:
+        yield from node.results
 
 
 class _Exporter:
-    def __init__(self, graph: Graph) -> None:
+    """Makes the proto of one graph; a body has an exporter of its own."""
+
+    def __init__(self, graph: Graph, opset: int) -> None:
         self._graph = graph
+        self._opset = opset
         self._names: dict[Value, str] = {value: value.name for value in graph.inputs}
         self._taken = {*self._names.values(), *graph.output_names}
         self._node_names: set[str] = set()
@@ -64,10 +75,23 @@ class _Exporter:
         self._initializers: list[TensorProto] = []
         self._infos: list[ValueInfoProto] = []
         self._bytes = 0
-        values = (*graph.inputs, *(result for node in graph.nodes for result in node.results))
-        self._opset = max((FIRST_OPSETS.get(value.element, OPSET) for value in values), default=OPSET)
 
     def model(self) -> ModelProto:
+        from onnx import helper
+
+        body = self.graph_proto()
+        opsets = [helper.make_opsetid("", self._opset)]
+        if any(node.domain == DOMAIN for node in self._nodes):
+            opsets.append(helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
+        return helper.make_model(
+            body,
+            opset_imports=opsets,
+            ir_version=helper.find_min_ir_version_for(opsets[:1]),
+            producer_name=DOMAIN,
+            producer_version=glowstone.__version__,
+        )
+
+    def graph_proto(self) -> GraphProto:
         from onnx import helper
 
         graph = self._graph
@@ -82,18 +106,8 @@ class _Exporter:
             for value, dimensions in zip(graph.inputs, graph.dimensions, strict=True)
         ]
         outputs = self._outputs()
-        body = helper.make_graph(
+        return helper.make_graph(
             self._nodes, graph.name or "graph", inputs, outputs, self._initializers, value_info=self._infos
-        )
-        opsets = [helper.make_opsetid("", self._opset)]
-        if any(node.domain == DOMAIN for node in self._nodes):
-            opsets.append(helper.make_opsetid(DOMAIN, DOMAIN_VERSION))
-        return helper.make_model(
-            body,
-            opset_imports=opsets,
-            ir_version=helper.find_min_ir_version_for(opsets[:1]),
-            producer_name=DOMAIN,
-            producer_version=glowstone.__version__,
         )
 
     def _name_outputs(self) -> None:
@@ -124,13 +138,22 @@ class _Exporter:
         operands = ["" if operand is None else self._names[operand] for operand in node.operands]
         operands += (self._initializer(Tensor(array), f"{form.kind}_operand") for array in form.constants)
         results = [self._result(value) for value in node.results]
-        attributes = {name: _attribute(name, value) for name, value in form.attributes.items()}
+        attributes = {name: self._attribute(name, value) for name, value in form.attributes.items()}
         domain = "" if standard else DOMAIN
         self._nodes.append(
             helper.make_node(
                 form.kind, operands, results, self._node_name(", ".join(node.names)), domain=domain, **attributes
             )
         )
+
+    def _attribute(self, name: str, value: Any) -> Any:
+        """A value for `helper.make_node`."""
+        if isinstance(value, Graph):
+            return _Exporter(value, self._opset).graph_proto()
+        if not isinstance(value, np.ndarray):
+            return value
+        tensor = Tensor(value)
+        return _tensor(name, tensor.array, ONNX_TYPES[tensor.element])
 
     def _result(self, value: Value) -> str:
         """Name a result and declare its type."""
@@ -174,14 +197,6 @@ def _unique(wanted: str, taken: set[str]) -> str:
         name = f"{wanted}_{number}"
     taken.add(name)
     return name
-
-
-def _attribute(name: str, value: Any) -> Any:
-    """A value for `helper.make_node`."""
-    if not isinstance(value, np.ndarray):
-        return value
-    tensor = Tensor(value)
-    return _tensor(name, tensor.array, ONNX_TYPES[tensor.element])
 
 
 def _tensor(name: str, array: Array, number: int) -> TensorProto:

@@ -1,7 +1,7 @@
 """Operators without a standard form, in the domain of this package.
 
 The operator's name and fields stand as they are in the text form of graphs. Numbers, texts and lists of them are
-attributes of the ONNX kinds; anything else (an expression, the anchor of a fused node) is its text.
+attributes of the ONNX kinds, bodies are graphs; anything else (an expression, the anchor of a fused node) is its text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from glowstone.exporter.form import OnnxForm
-from glowstone.graph import Node, Operator, Tensor
+from glowstone.graph import Graph, Node, Operator, Tensor
 from glowstone.graph.printer import print_operator
 from glowstone.text import print_value
 
@@ -34,7 +34,7 @@ def _attribute(value: object) -> Any:
     """A value that an ONNX attribute can hold."""
     if isinstance(value, bool):
         return int(value)
-    if isinstance(value, int | float | str):
+    if isinstance(value, int | float | str | Graph):
         return value
     if isinstance(value, Tensor):
         return value.array

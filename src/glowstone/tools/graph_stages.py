@@ -5,7 +5,7 @@ In: a model, or the text of a graph or program. Out: the graph at a stage, or th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from glowstone import importer
@@ -73,7 +73,7 @@ def run_passes(text: str, passes: Sequence[str], tensors: Mapping[str, Tensor]) 
         known: dict[str, Step[Graph]] = {
             one.__name__: one for group in graph_passes_by_stage().values() for one in group
         }
-        return _run(graph, passes, known, verify_graph, print_graph)
+        return _run(graph, passes, known, verify_graph, print_graph, Graph.nested)
     if word == PROGRAM_HEADER:
         return _run(parse_program(text), passes, program_passes(), verify_program, print_program)
     raise InputError("not the text of a graph or program", expected=f"{GRAPH_HEADER} or {PROGRAM_HEADER}", found=word)
@@ -97,9 +97,11 @@ def _run(
     known: Mapping[str, Step[IR]],
     verify: Callable[[IR], None],
     print: Callable[[IR], str],
+    parts: Callable[[IR], Iterable[IR]] | None = None,
 ) -> str:
     unknown = [name for name in passes if name not in known]
     if unknown:
         raise InputError(f"no pass {unknown[0]!r}", expected=", ".join(known), found=unknown[0])
-    PassManager("passes", verify=verify, print=print, checked=True).run(ir, [known[name] for name in passes])
+    manager = PassManager("passes", verify=verify, print=print, checked=True, parts=parts)
+    manager.run(ir, [known[name] for name in passes])
     return print(ir)

@@ -24,7 +24,7 @@ BACKWARD = 1
 def import_scan(node: OnnxNode) -> tuple[Value, ...]:
     count = node.integer("num_scan_inputs", 0)
     if not 0 < count <= len(node.operands):
-        raise node.refuse("num_scan_inputs", f"1 to {len(node.operands)}")
+        raise _misfit("num_scan_inputs", f"1 to {len(node.operands)}", count)
     operands = [node.operand(index) for index in range(len(node.operands))]
     states = operands[:-count]
     scanned = [
@@ -59,7 +59,7 @@ def import_batched_scan(node: OnnxNode) -> tuple[Value, ...]:
     operands = [node.operand(index) for index in range(1, len(node.operands))]
     count = node.integer("num_scan_inputs", 0)
     if not 0 < count <= len(rest):
-        raise node.refuse("num_scan_inputs", f"1 to {len(rest)}")
+        raise _misfit("num_scan_inputs", f"1 to {len(rest)}", count)
     directions = _numbers(node, "directions", count)
     state_count = len(rest) - count
     rows = operands if lengths is None else [*operands, lengths]
@@ -113,7 +113,7 @@ def _numbers(node: OnnxNode, name: str, count: int) -> tuple[int, ...]:
     """An attribute of one number per tensor; 0 for each where it is left out."""
     numbers = node.integer_list(name) or (0,) * count
     if len(numbers) != count:
-        raise node.refuse(name, f"{count} numbers")
+        raise _misfit(name, f"{count} numbers", numbers)
     return numbers
 
 
@@ -132,3 +132,7 @@ def _oriented(node: OnnxNode, value: Value, axis: int, direction: int, *, to_fro
         numbers = ([-1], [last], [place], [-1])
         value = node.emit(Slice(), value, *(constant(node.builder, np.array(entry)) for entry in numbers))
     return value
+
+
+def _misfit(attribute: str, expected: str, found: object) -> ModelError:
+    return ModelError(f"attribute {attribute} does not fit the operands", expected=expected, found=found)
