@@ -5,7 +5,10 @@ Every check of one model runs on the same compiled model. `test_passes.py` compa
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from onnx import ModelProto
 
 import glowstone
 
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "memory_table.py"
 MEMORY_FACTOR = 1.01  # of the bound
 DISTINCT_VALUES = 100
 HALF_PRECISION_TOLERANCE = 5e-3  # of the largest value
@@ -29,6 +33,15 @@ class Compiled:
     network: Network
     content: bytes
     model: glowstone.Model
+
+
+@pytest.fixture(scope="module")
+def memory_table():
+    spec = importlib.util.spec_from_file_location("memory_table", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look for their module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="module", params=[network.name for network in FULL])
@@ -52,6 +65,13 @@ def test_against_onnxruntime(compiled):
         assert np.abs(array - expected[1][name]).max() > 0.01 * np.abs(array).max(), f"{name} is the same for any input"
         assert not network.random_weights or len(np.unique(array)) >= DISTINCT_VALUES, name
     assert compiled.model.report()["host_steps"] == 0
+
+
+def test_the_page_has_what_is_planned(compiled, memory_table):
+    """`scripts/memory_table.py` writes the table."""
+    row = memory_table.plan(compiled.network, compiled.content)
+    assert row.planned <= MEMORY_FACTOR * row.bound
+    assert f"{row}\n" in memory_table.PAGE.read_text()
 
 
 def test_memory_is_at_the_bound(compiled):

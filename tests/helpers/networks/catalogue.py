@@ -142,6 +142,13 @@ PUBLISHED_SMALL = (
     _trained(
         "voice_sequence", lambda: voice_activity("silero_vad_16k_sequence"), _voice(9, h=(1, 1, 128), c=(1, 1, 128))
     ),
+    Network(
+        "voice_by_rate",
+        lambda: voice_activity("silero_vad_op18_ifless"),
+        _voice(1, state=(2, 1, 128)),
+        constants={"sr": np.array(SAMPLE_RATE)},
+        random_weights=False,
+    ),
     _trained("digits", DIGITS.read_bytes, _digits),
 )
 """Models that are small as they are."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import ChainMap
 
 from glowstone.backends.cpu.operations import (
     BlockedConvolution,
@@ -120,11 +121,13 @@ def _split_channels(plain: View, blocked: View) -> View:
     return View(plain.buffer, plain.offset, blocked.shape, (batch, block * lanes, row, column, block))
 
 
-CPU_RULES: RuleTable = {
-    **RULES,
+_OWN_RULES: RuleTable = {
     PackedConvolution: generate_convolution,
     PackedMatMulOperator: generate_packed_matmul,
     FusedAttentionOperator: generate_attention,
     ToBlocked: generate_to_blocked,
     FromBlocked: generate_from_blocked,
 }
+
+CPU_RULES: RuleTable = ChainMap(dict(_OWN_RULES), RULES)
+"""Its own rules, then those that hold for every backend, later ones included."""
