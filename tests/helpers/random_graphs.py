@@ -37,6 +37,8 @@ multiplies by the sines of a transformation, some of them 0. What a deformable c
 decides."""
 POSITIONS = {"regions"}
 """Operands of floats that say where to look: a sample's own are taken, as for integers that do."""
+ATTRIBUTES_STATE_TYPES = {"Map", "Fused", "If", "Loop", "Scan", "BitCast"}
+"""Operators whose expressions, bodies or result types are of the element types that the samples have."""
 INDICES = frozenset({ElementType.I64, ElementType.I32})
 
 
@@ -59,6 +61,19 @@ def declared_uses(names: Iterable[str] = OWN) -> list[Use]:
         for rule in OWN[name].operands:
             found += [Use(name, rule.name, element) for element in sorted(rule.elements or ElementType, key=str)]
     return found
+
+
+def is_stated_otherwise(use: Use) -> bool:
+    """Whether the operator's attributes state other element types in all of its samples."""
+    if use.operator not in ATTRIBUTES_STATE_TYPES:
+        return False
+    return not any(
+        array is not None
+        and rule_of(sample.operator, index).name == use.operand
+        and ElementType.from_dtype(np.asarray(array).dtype) is use.element
+        for sample in samples_of(use.operator)
+        for index, array in enumerate(sample.operands)
+    )
 
 
 def uses_of(graph: Graph) -> Iterator[Use]:
