@@ -137,7 +137,6 @@ def test_a_repeated_element_counts_once(monkeypatch):
     )
 
 
-
 @pytest.mark.parametrize("extent", [1, 5])
 def test_a_folded_template_holds_for_other_shapes(extent):
     graph = graph_of(

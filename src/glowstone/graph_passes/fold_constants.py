@@ -65,4 +65,4 @@ def _held_bytes(array: Array | None) -> int:
     if array is None:
         return 0
     extents = (extent for extent, stride in zip(array.shape, array.strides, strict=True) if stride)
-    return math.prod(extents) * array.itemsize
+    return int(math.prod(extents)) * array.itemsize
