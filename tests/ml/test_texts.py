@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import glowstone
-from glowstone.errors import ExecutionError
+from glowstone.errors import ExecutionError, ModelError
 
 WORDS = np.array(["red", "green", "blue", "none", "green"], object)
 KEYS = {"strings": ["green", "red", "blue"], "int64s": [5, -3, 7], "floats": [0.5, -1.0, 7.0]}
@@ -131,6 +131,15 @@ def test_labels_and_maps_of_classifiers(make, classes, texts):
             assert list(found) == list(expected)
             np.testing.assert_allclose(list(found.values()), list(expected.values()), rtol=1e-4, atol=1e-5)
     assert exported.SerializeToString() == before, "the model given is left as it is"
+
+
+@pytest.mark.parametrize("integers", [[], [3, 4]])
+def test_labels_of_two_kinds_or_none_are_refused(integers):
+    attributes = {"classlabels_ints": integers, "classlabels_strings": ["a", "b"]} if integers else {}
+    feeds, outputs = {"x": np.zeros((2, 3), np.float32)}, {"label": object, "scores": np.float32}
+    model = ml_model("LinearClassifier", feeds, outputs, 1, coefficients=[1.0] * 6, intercepts=[0.0] * 2, **attributes)
+    with pytest.raises(ModelError, match="integers or texts"):
+        glowstone.compile(model)
 
 
 def test_columns_of_texts_and_numbers():

@@ -258,7 +258,7 @@ class OnnxNode:
 
     def _list(self, name: str, kind: type[Kind]) -> tuple[Kind, ...] | None:
         values: tuple[Any, ...] | None = self._attribute(name, tuple, None)
-        if values is not None and not all(isinstance(value, kind) for value in values):
+        if values is not None and not all(issubclass(found, kind) for found in set(map(type, values))):
             raise self._wrong_kind(name, f"a list of {kind.__name__}")
         return values
 

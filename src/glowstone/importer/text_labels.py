@@ -41,6 +41,8 @@ def with_numbered_labels(proto: Any) -> Any:
 def _text_labels(node: Any) -> tuple[bytes, ...]:
     if node.domain != ML_DOMAIN or node.op_type not in NUMBERED:
         return ()
+    if any(entry.name == NUMBERED[node.op_type] and entry.ints for entry in node.attribute):
+        return ()  # both kinds: the rule refuses that
     return next((tuple(entry.strings) for entry in node.attribute if entry.name == TEXTS), ())
 
 

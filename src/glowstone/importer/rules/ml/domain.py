@@ -10,12 +10,11 @@ import numpy as np
 from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode, imports
+from glowstone.importer.text_labels import ML_DOMAIN
 from glowstone.ops import Cast, Unsqueeze
 from glowstone.types import ElementType
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-ML_DOMAIN = "ai.onnx.ml"
 
 ml = functools.partial(imports, domain=ML_DOMAIN)
 """Registers a rule for an operator of the domain."""

@@ -53,7 +53,7 @@ def import_linear_regressor(node: OnnxNode) -> Value:
 @ml("LinearClassifier")
 def import_linear_classifier(node: OnnxNode) -> tuple[Value, ...]:
     """Labels and scores; `multi_class` changes nothing. One column of scores speaks for the second of two classes."""
-    labels = Labels(node, "classlabels_ints", "classlabels_strings")
+    labels = Labels(node, "classlabels_ints")
     transform = transform_named(node.text("post_transform", "NONE"))
     x = as_float(node, rows_of(node))
     coefficients = shaped("coefficients", required_numbers(node, "coefficients"), -1, x.shape[1])

@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 
-from glowstone.errors import ModelError
+from glowstone.errors import ModelError, UnsupportedError
 from glowstone.graph import Value
 from glowstone.importer.registry import OnnxNode
 from glowstone.importer.rules.ml.domain import cast_to
+from glowstone.importer.text_labels import TEXTS
 from glowstone.ops import (
     Abs,
     ArgMax,
@@ -128,25 +129,27 @@ def second_class(node: OnnxNode, score: Value, above: float) -> Value:
 
 
 class Labels:
-    """The class labels of a node: integers or texts."""
+    """The class labels of a node, which are integers: `text_labels` has numbered those that are texts."""
 
-    def __init__(self, node: OnnxNode, integers_name: str, texts_name: str) -> None:
+    def __init__(self, node: OnnxNode, integers_name: str) -> None:
         self.node = node
         self.integers = node.integer_list(integers_name) or ()
-        self.texts = node.text_list(texts_name) or ()
-        if bool(self.integers) == bool(self.texts):
+        texts = node.text_list(TEXTS) or ()
+        if bool(self.integers) == bool(texts):
             raise ModelError(
                 "class labels are integers or texts",
-                expected=f"{integers_name} or {texts_name}",
-                found="both" if self.texts else "neither",
+                expected=f"{integers_name} or {TEXTS}",
+                found="both" if texts else "neither",
             )
+        if texts:
+            raise UnsupportedError("labels inside a body are texts", expected=integers_name, found=list(texts[:4]))
 
     def __len__(self) -> int:
-        return len(self.integers or self.texts)
+        return len(self.integers)
 
     def named(self, indices: Value) -> Value:
         """The labels of classes [rows] given by number. One label alone stands for two classes: not it, and it."""
-        integers = self.integers if len(self) > 1 or self.texts else (0, 1)
+        integers = self.integers if len(self) > 1 else (0, 1)
         if integers == tuple(range(len(integers))):
             return indices
         table = constant(self.node.builder, np.array(integers, np.int64))

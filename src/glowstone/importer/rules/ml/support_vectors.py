@@ -111,7 +111,7 @@ def import_svm_regressor(node: OnnxNode) -> Value:
 @ml("SVMClassifier")
 def import_svm_classifier(node: OnnxNode) -> tuple[Value, ...]:
     """Labels and scores: of classes where there are probabilities or no support vectors, else of pairs of classes."""
-    labels = Labels(node, "classlabels_ints", "classlabels_strings")
+    labels = Labels(node, "classlabels_ints")
     transform = transform_named(node.text("post_transform", "NONE"))
     x = as_float(node, rows_of(node), ElementType.F64)
     if sum(node.integer_list("vectors_per_class") or ()) <= 0:

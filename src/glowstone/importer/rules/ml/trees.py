@@ -76,7 +76,7 @@ def _with_base(node: OnnxNode, scores: Value, base: Array) -> Value:
 def import_classifier(node: OnnxNode) -> tuple[Value, ...]:
     """Labels and scores. Where all weights are for one of two classes, the scores are a pair made from one."""
     nodes = read_nodes(node)
-    labels = Labels(node, "classlabels_int64s", "classlabels_strings")
+    labels = Labels(node, "classlabels_int64s")
     transform = transform_named(node.text("post_transform", "NONE"))
     entries = _entries(nodes, "class")
     forest = nodes.forest(entries)
