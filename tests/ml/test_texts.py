@@ -139,7 +139,7 @@ def test_labels_of_two_kinds_or_none_are_refused(integers):
     feeds, outputs = {"x": np.zeros((2, 3), np.float32)}, {"label": object, "scores": np.float32}
     model = ml_model("LinearClassifier", feeds, outputs, 1, coefficients=[1.0] * 6, intercepts=[0.0] * 2, **attributes)
     with pytest.raises(ModelError, match="integers or texts"):
-        glowstone.compile(model)
+        here(model, feeds)
 
 
 def test_columns_of_texts_and_numbers():
