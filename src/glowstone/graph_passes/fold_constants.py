@@ -46,6 +46,8 @@ def _results(node: Node) -> tuple[object, ...] | None:
     known = [value.known for value in node.results]
     if all(array is not None for array in known):
         return tuple(known)
+    if node.operator.bodies:  # a loop may have any number of passes
+        return None
     arrays: list[Array | None] = []
     for operand in node.operands:
         if operand is None:
