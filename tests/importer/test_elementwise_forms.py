@@ -65,16 +65,6 @@ def test_logarithm_of_softmax_over_all_axes_from_one_on():
     np.testing.assert_allclose(found, np.log(powers / powers.sum(axis=(1, 2), keepdims=True)), rtol=1e-5)
 
 
-def test_dropout_in_training_is_refused():
-    node = helper.make_node("Dropout", ["x", "ratio", "training"], ["r"])
-    constants = [
-        helper.make_tensor("ratio", TensorProto.FLOAT, [], [0.5]),
-        helper.make_tensor("training", TensorProto.BOOL, [], [True]),
-    ]
-    with pytest.raises(UnsupportedError, match="training"):
-        import_model(open_model(model(node, 13, [2, 3, 4], constants)))
-
-
 @pytest.mark.parametrize(
     ("node", "opset"),
     [
