@@ -45,6 +45,17 @@ def test_packed_matmul(rows, depth, columns):
     np.testing.assert_allclose(found, a.astype(np.float64) @ weights, atol=1e-4)
 
 
+@pytest.mark.parametrize("pad", [1, 2, 5])
+def test_convolution_with_taps_that_see_padding_alone(pad):
+    """Such a tap has no position to work on, and must not take a negative number for a large one."""
+    storage = Storage()
+    x, w = sample((1, 2, 3, 1)), sample((2, 1, 1, 3))
+    y = storage.result((1, 2, 3, 1))
+    found = check(Convolution((1, 1), (1, 1), 2), [y, storage.add(x), storage.add(w)], storage, (0, pad)).arrays[0]
+    expected = x * w[:, 0, 0, pad].reshape(1, 2, 1, 1) if pad < 3 else np.zeros_like(x)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize("panel", [8, 32, 64])
 def test_other_panel_widths(panel):
     storage = Storage()

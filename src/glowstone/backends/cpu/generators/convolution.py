@@ -120,7 +120,8 @@ class _Row:
             )
             here.store(product, index, lanes, mask)
 
-        emit_row(emitter, [here, x], emitter.sub(high, low), emit_vectors)
+        none_or_more = emitter.maximum(emitter.sub(high, low), 0)  # a tap may see padding from every position
+        emit_row(emitter, [here, x], none_or_more, emit_vectors)
 
     def _source_stride(self) -> InnerStride:
         is_dense = self.operation.strides[-1] == 1 and self.emitter.key.operands[X].inner is InnerStride.ONE
