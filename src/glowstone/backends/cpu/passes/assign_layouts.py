@@ -113,13 +113,19 @@ class _Assignment:
         for operand in node.operands[count:]:
             assert operand is not None
             if operand.type.size == 1 and not operand.dynamic:
-                result.append(operand)
+                result.append(self._single(operand, node.result.shape[CHANNEL_AXIS]))
                 continue
             aligned = self._rank_four(node, operand)
             if aligned is None or aligned.shape[CHANNEL_AXIS] != node.result.shape[CHANNEL_AXIS]:
                 return None
             result.append(self._to_blocked(aligned))
         return result
+
+    def _single(self, value: Value, channels: int) -> Value:
+        """A value of one element: blocked if it is already and so is a result of one channel, else plain."""
+        if value not in self._blocked:
+            return value
+        return self._blocked[value] if channels == 1 else self._plain_form(value)
 
     def _rank_four(self, node: Node, value: Value) -> Value | None:
         """A constant of lower rank with leading axes added; None for other values of lower rank."""
