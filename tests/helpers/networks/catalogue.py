@@ -100,7 +100,10 @@ def _file_bytes(seed: int) -> Inputs:
     Where it is not, as of half a PDF file, ONNX Runtime's float32 is five times the tolerance away from float64.
     """
     content = np.full((1, FILE_BYTES), _NO_BYTE, np.int32)
-    starts = (b"def main(argv: list[str]) -> int:\n    return len(argv)\n", b"SELECT name FROM people WHERE age > 30;\n")
+    starts = (
+        b"def main(argv: list[str]) -> int:\n    return len(argv)\n",
+        b"SELECT name FROM people WHERE age > 30;\n",
+    )
     text = np.frombuffer(starts[seed % len(starts)] * 9, np.uint8)
     content[0, : text.size] = text
     return {"bytes": content}
