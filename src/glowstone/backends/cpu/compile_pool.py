@@ -7,7 +7,6 @@ that ends, is done without.
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import subprocess
 import sys
@@ -24,7 +23,7 @@ from glowstone.backends.cpu.target import Target
 
 logger = logging.getLogger("glowstone")
 
-_MAIN = "from glowstone.backends.cpu.compile_worker import main; main()"
+_MAIN = "import sys; sys.path.insert(0, sys.argv[1]); from glowstone.backends.cpu.compile_worker import main; main()"
 _PACKAGES = Path(__file__).resolve().parents[3]
 """The folder that has the package, for the other process to find the same one."""
 
@@ -74,12 +73,9 @@ def _start(target: Target) -> subprocess.Popen[bytes] | None:
     """A helper that got the target, or None where no process can be started."""
     if not Path(sys.executable or "").stem.lower().startswith("python"):  # frozen or embedded
         return None
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(_PACKAGES), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-P", "-c", _MAIN]
+    command = [sys.executable, "-P", "-c", _MAIN, str(_PACKAGES)]  # nothing of the working folder is imported
     try:
-        helper = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
-        )
+        helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         _send(helper, target)
     except OSError as error:
         logger.debug("no process to compile in: %s", error)

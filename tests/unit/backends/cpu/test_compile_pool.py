@@ -55,10 +55,12 @@ def test_without_an_interpreter_to_start_this_process_compiles(interpreter, monk
         assert pool.emit(keys, lambda: None) == expected
 
 
-def test_the_helper_has_the_same_package(monkeypatch, tmp_path):
-    """A folder named like the package, in the folder where the process starts, is not taken for it."""
-    (tmp_path / "glowstone").mkdir()
-    (tmp_path / "glowstone" / "__init__.py").write_text("raise SystemExit(3)")
+@pytest.mark.parametrize("module", ["glowstone/__init__.py", "numpy.py", "pickle.py"])
+def test_nothing_of_the_working_folder_is_imported(module, monkeypatch, tmp_path):
+    """A model's folder may hold anything, files named like modules too."""
+    (tmp_path / module).parent.mkdir(exist_ok=True)
+    (tmp_path / module).write_text("raise SystemExit(3)")
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.chdir(tmp_path)
     with CompilePool(Target.host(), 2) as pool:
         helper = pool._helpers[0]
