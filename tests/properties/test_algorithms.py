@@ -90,14 +90,12 @@ ALGORITHMS = {
     "plain": Algorithm(
         "Convolution", inputs=(6, 34), outputs=(2, 34), groups=lambda inputs: 2, kernels=((1, 1), (3, 3))
     ),
-    "winograd": Algorithm(
-        "WinogradConvolution",
-        inputs=(5, 17, 65),
-        kernels=((3, 3),),
-        strides=(1,),
-        dilations=(1,),
-        choice=WINOGRAD,
-    ),
+    **{
+        name: Algorithm(
+            "WinogradConvolution", inputs=(5, 17, 65), kernels=((3, 3),), strides=(1,), dilations=(1,), choice=name
+        )
+        for name in WINOGRAD
+    },
 }
 
 

@@ -132,7 +132,7 @@ def _case_of(node: Node) -> tuple[Case, _Work] | None:
         return None
     choices = tuple(ConvolutionChoice(DIRECT, blocks) for blocks in range(1, MOST_BLOCKS + 1))
     if allows_winograd(operator, weights.shape):
-        choices = (*choices, ConvolutionChoice(WINOGRAD))
+        choices = (*choices, *map(ConvolutionChoice, WINOGRAD))
     return convolution_case(operator, weights.shape, node.result.shape), _Work(
         operator, x.shape, weights.shape, choices
     )

@@ -13,11 +13,13 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from glowstone.backends.cpu.winograd_transforms import FILTERINGS
 from glowstone.errors import InputError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 DIRECT: Final = "direct"
-WINOGRAD: Final = "winograd"
+WINOGRAD: Final[Mapping[str, int]] = {f"winograd_{tile}x{tile}": tile for tile in FILTERINGS}
+"""Tile sizes by the name of the algorithm."""
 MOST_BLOCKS: Final = 4
 PANELS: Final = (8, 16, 24, 32)
 
@@ -48,7 +50,7 @@ class ProductCase:
 
 @dataclass(frozen=True)
 class ConvolutionChoice:
-    """`algorithm` is direct or winograd; `blocks` are the channel blocks of a register tile of the direct one."""
+    """`algorithm` is direct or one of `WINOGRAD`; `blocks` are the channel blocks of a direct register tile."""
 
     algorithm: str = DIRECT
     blocks: int = 1
@@ -138,7 +140,7 @@ def _parsed(entry: Mapping[str, Any]) -> tuple[Case, Choice]:
     case_type, choice_type = _KINDS[kind]
     case, choice = _made(case_type, entry[kind]), _made(choice_type, entry["take"])
     if isinstance(choice, ConvolutionChoice):
-        if choice.algorithm not in (DIRECT, WINOGRAD) or not 1 <= choice.blocks <= MOST_BLOCKS:
+        if choice.algorithm not in (DIRECT, *WINOGRAD) or not 1 <= choice.blocks <= MOST_BLOCKS:
             raise ValueError(f"unknown choice {choice}")
     elif choice.panel not in PANELS:
         raise ValueError(f"unknown choice {choice}")

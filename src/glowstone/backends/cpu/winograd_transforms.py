@@ -1,65 +1,86 @@
-"""The matrices of Winograd's minimal filtering F(4 x 4, 3 x 3), with points 0, 1, -1, 2, -2 and infinity.
+"""The matrices of Winograd's minimal filtering F(m x m, 3 x 3), for tiles of 2 and of 4 pixels along each side.
 
-Lavin and Gray, *Fast Algorithms for Convolutional Neural Networks* (2015). An output tile Y of 4 x 4 pixels follows
-from an input tile d of 6 x 6 and filters g of 3 x 3: Y = A^T [(G g G^T) * (B^T d B)] A, products element by element,
-summed over input channels.
+Lavin and Gray, *Fast Algorithms for Convolutional Neural Networks* (2015). An output tile Y of m x m pixels follows
+from an input tile d of (m + 2) x (m + 2) and filters g of 3 x 3: Y = A^T [(G g G^T) * (B^T d B)] A, products element by
+element, summed over input channels. Larger tiles take fewer products, and more and larger transformed weights.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Matrix = tuple[tuple[float, ...], ...]
 
-TILE = 4
-"""Output pixels along each side of a tile."""
-KERNEL = 3
-POINTS = TILE + KERNEL - 1
-"""Input pixels along each side of a tile."""
-
-INPUT_TRANSFORM = (
-    (4, 0, -5, 0, 1, 0),
-    (0, -4, -4, 1, 1, 0),
-    (0, 4, -4, -1, 1, 0),
-    (0, -2, -1, 2, 1, 0),
-    (0, 2, -1, -2, 1, 0),
-    (0, 4, 0, -5, 0, 1),
-)
-"""B^T."""
-
-OUTPUT_TRANSFORM = (
-    (1, 1, 1, 1, 1, 0),
-    (0, 1, -1, 2, -2, 0),
-    (0, 1, 1, 4, 4, 0),
-    (0, 1, -1, 8, -8, 1),
-)
-"""A^T."""
-
-_WEIGHT_TRANSFORM: tuple[tuple[float, float, float], ...] = (
-    (1 / 4, 0, 0),
-    (-1 / 6, -1 / 6, -1 / 6),
-    (-1 / 6, 1 / 6, -1 / 6),
-    (1 / 24, 1 / 12, 1 / 6),
-    (1 / 24, -1 / 12, 1 / 6),
-    (0, 0, 1),
-)
-"""G."""
+KERNEL: Final = 3
 
 
-def transform_weights(w: Array) -> Array:
-    """[O, I, 3, 3] to [36, I, O], computed in float64 and rounded once.
+@dataclass(frozen=True)
+class MinimalFiltering:
+    """One tile size."""
 
-    Whole planes [I, O] at a time: products of many tiny matrices would take NumPy ten times as long.
-    """
-    planes = np.ascontiguousarray(w.transpose(2, 3, 1, 0)).astype(np.float64)
-    result = np.empty((POINTS, POINTS, w.shape[1], w.shape[0]), w.dtype)
-    for row, factors in enumerate(_WEIGHT_TRANSFORM):
-        half = _weighted_sum(factors, planes)
-        for column, others in enumerate(_WEIGHT_TRANSFORM):
-            result[row, column] = _weighted_sum(others, half)
-    return result.reshape(POINTS * POINTS, w.shape[1], w.shape[0])
+    tile: int
+    """Output pixels along each side of a tile."""
+    input_transform: Matrix
+    """B^T."""
+    output_transform: Matrix
+    """A^T."""
+    weight_transform: Matrix
+    """G."""
+
+    @property
+    def points(self) -> int:
+        """Input pixels along each side of a tile."""
+        return self.tile + KERNEL - 1
+
+    @property
+    def products(self) -> int:
+        """Products of a tile for each pair of channels."""
+        return self.points * self.points
+
+    def tiles(self, height: int, width: int) -> int:
+        """Tiles that cover an image."""
+        return -(-height // self.tile) * -(-width // self.tile)
+
+    def transform_weights(self, w: Array) -> Array:
+        """[O, I, 3, 3] to [products, I, O], computed in float64 and rounded once.
+
+        Whole planes [I, O] at a time: products of many tiny matrices would take NumPy ten times as long.
+        """
+        planes = np.ascontiguousarray(w.transpose(2, 3, 1, 0)).astype(np.float64)
+        result = np.empty((self.points, self.points, w.shape[1], w.shape[0]), w.dtype)
+        for row, factors in enumerate(self.weight_transform):
+            half = _weighted_sum(factors, planes)
+            for column, others in enumerate(self.weight_transform):
+                result[row, column] = _weighted_sum(others, half)
+        return result.reshape(self.products, w.shape[1], w.shape[0])
+
+    def restore_weights(self, u: Array) -> Array:
+        """The inverse of `transform_weights`, up to rounding."""
+        inverse = np.linalg.pinv(np.asarray(self.weight_transform, np.float64))
+        points = u.astype(np.float64).reshape(self.points, self.points, *u.shape[1:])
+        return np.asarray(np.einsum("kp,pqio,lq->oikl", inverse, points, inverse, optimize=True))
+
+    def convolve_tiles(self, x: Array, u: Array, height: int, width: int, pad_top: int, pad_left: int) -> Array:
+        """The convolution by tiles in float64: x [N, I, H, W], u [products, I, O] to [N, O, height, width]."""
+        tile, extent = self.tile, self.points
+        rows, columns = -(-height // tile), -(-width // tile)
+        below = max(rows * tile + KERNEL - 1 - pad_top - x.shape[2], 0)
+        right = max(columns * tile + KERNEL - 1 - pad_left - x.shape[3], 0)
+        padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pad_top, below), (pad_left, right)])
+        tiles = np.lib.stride_tricks.sliding_window_view(padded, (extent, extent), (2, 3))[:, :, ::tile, ::tile]
+        tiles = tiles[:, :, :rows, :columns]
+        b, a = np.asarray(self.input_transform, np.float64), np.asarray(self.output_transform, np.float64)
+        points = np.einsum("pk,nirckl,ql->pqnirc", b, tiles, b, optimize=True)
+        weights = u.astype(np.float64).reshape(extent, extent, *u.shape[1:])
+        sums = np.einsum("pqnirc,pqio->pqnorc", points, weights, optimize=True)
+        result = np.einsum("kp,pqnorc,lq->norkcl", a, sums, a, optimize=True)
+        whole = result.reshape(x.shape[0], u.shape[2], rows * tile, columns * tile)
+        return np.ascontiguousarray(whole[:, :, :height, :width])
 
 
 def _weighted_sum(factors: tuple[float, ...], arrays: Array) -> Array:
@@ -71,25 +92,53 @@ def _weighted_sum(factors: tuple[float, ...], arrays: Array) -> Array:
     return np.asarray(total)
 
 
-def restore_weights(u: Array) -> Array:
-    """The inverse of `transform_weights`, up to rounding."""
-    inverse = np.linalg.pinv(np.asarray(_WEIGHT_TRANSFORM, np.float64))
-    points = u.astype(np.float64).reshape(POINTS, POINTS, *u.shape[1:])
-    return np.asarray(np.einsum("kp,pqio,lq->oikl", inverse, points, inverse, optimize=True))
+_SMALL: Final = MinimalFiltering(
+    tile=2,
+    input_transform=(
+        (1, 0, -1, 0),
+        (0, 1, 1, 0),
+        (0, -1, 1, 0),
+        (0, -1, 0, 1),
+    ),
+    output_transform=(
+        (1, 1, 1, 0),
+        (0, 1, -1, 1),
+    ),
+    weight_transform=(
+        (1, 0, 0),
+        (1 / 2, 1 / 2, 1 / 2),
+        (1 / 2, -1 / 2, 1 / 2),
+        (0, 0, 1),
+    ),
+)
+"""Points 0, 1, -1 and infinity."""
 
+_LARGE: Final = MinimalFiltering(
+    tile=4,
+    input_transform=(
+        (4, 0, -5, 0, 1, 0),
+        (0, -4, -4, 1, 1, 0),
+        (0, 4, -4, -1, 1, 0),
+        (0, -2, -1, 2, 1, 0),
+        (0, 2, -1, -2, 1, 0),
+        (0, 4, 0, -5, 0, 1),
+    ),
+    output_transform=(
+        (1, 1, 1, 1, 1, 0),
+        (0, 1, -1, 2, -2, 0),
+        (0, 1, 1, 4, 4, 0),
+        (0, 1, -1, 8, -8, 1),
+    ),
+    weight_transform=(
+        (1 / 4, 0, 0),
+        (-1 / 6, -1 / 6, -1 / 6),
+        (-1 / 6, 1 / 6, -1 / 6),
+        (1 / 24, 1 / 12, 1 / 6),
+        (1 / 24, -1 / 12, 1 / 6),
+        (0, 0, 1),
+    ),
+)
+"""Points 0, 1, -1, 2, -2 and infinity."""
 
-def convolve_tiles(x: Array, u: Array, height: int, width: int, pad_top: int, pad_left: int) -> Array:
-    """The convolution by tiles in float64: x [N, I, H, W], u [36, I, O] to [N, O, height, width]."""
-    rows, columns = -(-height // TILE), -(-width // TILE)
-    below = max(rows * TILE + KERNEL - 1 - pad_top - x.shape[2], 0)
-    right = max(columns * TILE + KERNEL - 1 - pad_left - x.shape[3], 0)
-    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (pad_top, below), (pad_left, right)])
-    tiles = np.lib.stride_tricks.sliding_window_view(padded, (POINTS, POINTS), (2, 3))[:, :, ::TILE, ::TILE]
-    tiles = tiles[:, :, :rows, :columns]
-    b, a = np.asarray(INPUT_TRANSFORM, np.float64), np.asarray(OUTPUT_TRANSFORM, np.float64)
-    points = np.einsum("pk,nirckl,ql->pqnirc", b, tiles, b, optimize=True)
-    weights = u.astype(np.float64).reshape(POINTS, POINTS, *u.shape[1:])
-    sums = np.einsum("pqnirc,pqio->pqnorc", points, weights, optimize=True)
-    result = np.einsum("kp,pqnorc,lq->norkcl", a, sums, a, optimize=True)
-    whole = result.reshape(x.shape[0], u.shape[2], rows * TILE, columns * TILE)
-    return np.ascontiguousarray(whole[:, :, :height, :width])
+FILTERINGS: Final[Mapping[int, MinimalFiltering]] = {form.tile: form for form in (_SMALL, _LARGE)}
+"""By tile size."""

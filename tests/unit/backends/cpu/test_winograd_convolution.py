@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import glowstone
-from glowstone.backends.cpu.convolution_choice import prefers_winograd
+from glowstone.backends.cpu.convolution_choice import winograd_tile
 from glowstone.backends.cpu.ops import WinogradConv
 from glowstone.backends.cpu.target import Target
-from glowstone.backends.cpu.winograd_transforms import convolve_tiles, restore_weights, transform_weights
+from glowstone.backends.cpu.winograd_transforms import FILTERINGS
 from glowstone.lir.operations.convolution import convolve
 
 WORST_ERROR = 3e-5
@@ -71,34 +69,37 @@ def test_strict_numerics_never_use_it():
     assert "WinogradConvolution" not in operations_of(model)
 
 
+@pytest.mark.parametrize("form", FILTERINGS.values(), ids=FILTERINGS)
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 4), (5, 7), (13, 8)])
 @pytest.mark.parametrize("pads", [(0, 0), (1, 1), (2, 0)])
-def test_tiles_give_the_sums_of_the_definition(height, width, pads):
+def test_tiles_give_the_sums_of_the_definition(form, height, width, pads):
     random = np.random.default_rng(height)
     x = random.standard_normal((2, 3, height + 1, width + 2))
     w = random.standard_normal((5, 3, 3, 3))
     expected = convolve(x, w, (height, width), (1, 1), (1, 1), pads, 1)
-    found = convolve_tiles(x, transform_weights(w), height, width, *pads)
+    found = form.convolve_tiles(x, form.transform_weights(w), height, width, *pads)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * 100)
 
 
-def test_transformed_weights_are_restored():
+@pytest.mark.parametrize("form", FILTERINGS.values(), ids=FILTERINGS)
+def test_transformed_weights_are_restored(form):
     w = np.random.default_rng(0).standard_normal((4, 3, 3, 3))
-    np.testing.assert_allclose(restore_weights(transform_weights(w)), w, atol=1e-12)
+    np.testing.assert_allclose(form.restore_weights(form.transform_weights(w)), w, atol=1e-12)
 
 
+@pytest.mark.parametrize("tile", FILTERINGS)
 @pytest.mark.parametrize(("inputs", "outputs"), [(5, 3), (16, 40)])
-def test_packing_is_undone(inputs, outputs):
+def test_packing_is_undone(inputs, outputs, tile):
     w = np.random.default_rng(1).standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
-    operator = WinogradConv(channels=outputs, inputs=inputs, block=8, panel=16)
+    operator = WinogradConv(channels=outputs, inputs=inputs, block=8, panel=16, tile=tile)
     np.testing.assert_allclose(operator.unpack(operator.pack(w)), w, atol=1e-6)
 
 
-def test_the_rule_wants_large_layers():
+def test_larger_images_take_larger_tiles():
     target = Target.host()
-    sides = [7, 14, 56]
-    preferred = [prefers_winograd(512, 512, 1, side, side, target) for side in sides]
-    assert preferred == sorted(preferred)
-    assert preferred[-1]
-    assert not any(prefers_winograd(4, 4, 1, side, side, target) for side in sides)
-    assert [pair for pair in itertools.pairwise(preferred) if pair[0] and not pair[1]] == []
+    sides = [1, 7, 14, 28, 56]
+    tiles = [winograd_tile(512, 512, 1, side, side, target) or 1 for side in sides]
+    assert tiles == sorted(tiles)
+    assert (tiles[0], tiles[-1]) == (1, max(FILTERINGS))
+    assert set(FILTERINGS) <= set(tiles)
+    assert not any(winograd_tile(4, 4, 1, side, side, target) for side in sides)

@@ -1,7 +1,8 @@
-"""Winograd convolution: transform a block of input tiles, 36 matrix products, transform the sums back and finish.
+"""Winograd convolution: transform a block of input tiles, multiply at each point, transform the sums back and finish.
 
-Transformed inputs lie in scratch as [36, tiles, depth], sums as [36, tiles, channels of the unit], each of the 36 a
-cache line further than it need be: at distances of powers of two they would fall on the same lines of the cache.
+The points are those of a transformed tile: 16 or 36. Transformed inputs lie in scratch as [points, tiles, depth], sums
+as [points, tiles, channels of the unit], each point a cache line further than it need be: at distances of powers of two
+they would fall on the same lines of the cache.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from glowstone.backends.cpu.kernels.winograd_convolution import LINE_FLOATS
 from glowstone.backends.cpu.operations.winograd import WinogradConvolution
 from glowstone.backends.cpu.product_tile import ProductTile, panel_width
 from glowstone.backends.cpu.target import Target
-from glowstone.backends.cpu.winograd_transforms import INPUT_TRANSFORM, OUTPUT_TRANSFORM, POINTS, TILE
+from glowstone.backends.cpu.winograd_transforms import FILTERINGS, Matrix
 from glowstone.types import ElementType
 
 Y, X, U = range(3)
@@ -32,12 +33,14 @@ class WinogradGenerator:
     def __init__(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         operation = cast(WinogradConvolution, key.operation)
         self._emitter = emitter
+        self._form = FILTERINGS[operation.tile]
+        self._points = self._form.points
         self._lanes = target.channel_block
         self._panel = panel_width(target)
         self._tile = ProductTile.of(target, self._panel)
         self._epilogue = Epilogue(emitter, operation.epilogue, tuple(map(str, key.variant)), self._lanes)
-        self._patch = emitter.stack(F32, POINTS * POINTS * self._lanes)
-        self._half = emitter.stack(F32, POINTS * POINTS * self._lanes)
+        self._patch = emitter.stack(F32, self._form.products * self._lanes)
+        self._half = emitter.stack(F32, self._form.products * self._lanes)
         self._depth = emitter.extent(U, 2)
         tiles, channels = emitter.derived(BLOCK_TILES), emitter.mul(emitter.derived(GROUP_PANELS), self._panel)
         self._inputs_apart = emitter.add(emitter.mul(tiles, self._depth), LINE_FLOATS)
@@ -48,13 +51,13 @@ class WinogradGenerator:
         emitter = self._emitter
         product = ProductEmitter(emitter, self._tile, None)
         inputs = emitter.scratch
-        sums = emitter.offset(inputs, emitter.mul(POINTS * POINTS, self._inputs_apart))
+        sums = emitter.offset(inputs, emitter.mul(self._form.products, self._inputs_apart))
         with emitter.for_units() as units:
             rest, group = emitter.divmod(units.index, emitter.derived(GROUPS))
             image, block = emitter.divmod(rest, emitter.derived(BLOCKS))
             first = emitter.mul(block, emitter.derived(BLOCK_TILES))
             count = emitter.minimum(emitter.derived(BLOCK_TILES), emitter.sub(emitter.derived(TILES), first))
-            unit = _Unit(self._emitter, image, first, count, group, self._panel)
+            unit = _Unit(emitter, image, first, count, group, self._panel, self._form.tile)
             self._transform_inputs(unit, inputs)
             self._multiply(product, unit, inputs, sums)
             self._transform_sums(unit, sums)
@@ -74,34 +77,34 @@ class WinogradGenerator:
                 self._transform_tile(source, pitch, target)
 
     def _tile_source(self, plane: Value, corner: tuple[Value, Value]) -> tuple[Value, Value]:
-        """Address and row pitch of a 6 x 6 patch: in the input, or a copy with zeros where it leaves the input."""
+        """Address and row pitch of a tile's patch: in the input, or a copy with zeros where it leaves the input."""
         emitter = self._emitter
         top = emitter.sub(corner[0], emitter.integer(0))
         left = emitter.sub(corner[1], emitter.integer(1))
         height, width = emitter.extent(X, 2), emitter.extent(X, 3)
         inside = emitter.both(
-            emitter.both(emitter.compare(top, ">=", 0), emitter.compare(emitter.add(top, POINTS), "<=", height)),
-            emitter.both(emitter.compare(left, ">=", 0), emitter.compare(emitter.add(left, POINTS), "<=", width)),
+            emitter.both(emitter.compare(top, ">=", 0), emitter.compare(emitter.add(top, self._points), "<=", height)),
+            emitter.both(emitter.compare(left, ">=", 0), emitter.compare(emitter.add(left, self._points), "<=", width)),
         )
         outside = emitter.builder.not_(inside)
         with emitter.if_true(outside):
             self._copy_patch(plane, top, left)
         direct = emitter.strided(plane, F32, (top, emitter.stride(X, 2)), (left, emitter.stride(X, 3)))
         source = emitter.select(inside, direct, self._patch)
-        pitch = emitter.select(inside, emitter.stride(X, 2), emitter.i64(POINTS * self._lanes))
+        pitch = emitter.select(inside, emitter.stride(X, 2), emitter.i64(self._points * self._lanes))
         return source, pitch
 
     def _copy_patch(self, plane: Value, top: Value, left: Value) -> None:
         """Zeros, and over them the part of the patch that lies in the input."""
         emitter, lanes = self._emitter, self._lanes
-        for place in range(POINTS * POINTS):
+        for place in range(self._form.products):
             emitter.store_floats(emitter.zeros(lanes), emitter.offset(self._patch, place * lanes))
         first_row, end_row = self._inside(top, emitter.extent(X, 2))
         first_column, end_column = self._inside(left, emitter.extent(X, 3))
         with emitter.for_range(first_row, end_row) as rows:
             row = emitter.add(top, rows.index)
             source = emitter.strided(plane, F32, (row, emitter.stride(X, 2)), (left, emitter.stride(X, 3)))
-            target = emitter.offset(self._patch, emitter.mul(rows.index, POINTS * lanes))
+            target = emitter.offset(self._patch, emitter.mul(rows.index, self._points * lanes))
             with emitter.for_range(first_column, end_column) as columns:
                 place = emitter.mul(columns.index, lanes)
                 emitter.store_floats(
@@ -111,36 +114,38 @@ class WinogradGenerator:
     def _inside(self, start: Value, extent: Value) -> tuple[Value, Value]:
         """First and end of the patch's positions along an axis that lie in the input."""
         emitter = self._emitter
-        first = emitter.minimum(emitter.maximum(emitter.sub(0, start), 0), POINTS)
-        end = emitter.minimum(emitter.maximum(emitter.sub(extent, start), 0), POINTS)
+        first = emitter.minimum(emitter.maximum(emitter.sub(0, start), 0), self._points)
+        end = emitter.minimum(emitter.maximum(emitter.sub(extent, start), 0), self._points)
         return first, end
 
     def _transform_tile(self, source: Value, pitch: Value, target: Value) -> None:
-        """B^T d B: down the columns into a buffer, then along its rows into scratch, 36 vectors far apart."""
+        """B^T d B: down the columns into a buffer, then along its rows into scratch, a vector at every point."""
         emitter, lanes = self._emitter, self._lanes
-        with emitter.for_range(0, POINTS) as columns:
+        with emitter.for_range(0, self._points) as columns:
             place = emitter.mul(columns.index, lanes)
             column = emitter.offset(source, place)
-            values = [emitter.load_floats(emitter.strided(column, F32, (row, pitch)), lanes) for row in range(POINTS)]
-            for row, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
-                emitter.store_floats(value, emitter.strided(self._half, F32, (row, POINTS * lanes), (place, 1)))
-        with emitter.for_range(0, POINTS) as rows:
-            row_start = emitter.offset(self._half, emitter.mul(rows.index, POINTS * lanes))
-            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
-            first = emitter.mul(rows.index, POINTS)
-            for column_number, value in enumerate(self._combined(INPUT_TRANSFORM, values)):
+            values = [
+                emitter.load_floats(emitter.strided(column, F32, (row, pitch)), lanes) for row in range(self._points)
+            ]
+            for row, value in enumerate(self._combined(self._form.input_transform, values)):
+                emitter.store_floats(value, emitter.strided(self._half, F32, (row, self._points * lanes), (place, 1)))
+        with emitter.for_range(0, self._points) as rows:
+            row_start = emitter.offset(self._half, emitter.mul(rows.index, self._points * lanes))
+            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(self._points)]
+            first = emitter.mul(rows.index, self._points)
+            for column_number, value in enumerate(self._combined(self._form.input_transform, values)):
                 point = emitter.add(first, column_number)
                 emitter.store_floats(value, emitter.strided(target, F32, (point, self._inputs_apart)))
 
-    def _combined(self, matrix: Sequence[Sequence[int]], values: Sequence[Value]) -> list[Value]:
+    def _combined(self, matrix: Matrix, values: Sequence[Value]) -> list[Value]:
         """The matrix times a column of vectors."""
         return [self._combination(row, values) for row in matrix]
 
-    def _combination(self, factors: Sequence[int], values: Sequence[Value]) -> Value:
-        """A sum of vectors times small numbers, larger factors first."""
+    def _combination(self, factors: Sequence[float], values: Sequence[Value]) -> Value:
+        """A sum of vectors times small numbers, larger factors first, of equal ones the positive."""
         emitter, builder = self._emitter, self._emitter.builder
         total: Value | None = None
-        for factor, value in sorted(zip(factors, values, strict=True), key=lambda term: -abs(term[0])):
+        for factor, value in sorted(zip(factors, values, strict=True), key=lambda term: (-abs(term[0]), -term[0])):
             if factor == 0:
                 continue
             if total is None:
@@ -161,7 +166,7 @@ class WinogradGenerator:
         emitter, panel = self._emitter, self._panel
         panels = emitter.extent(U, 1)
         channels = unit.channels
-        with emitter.for_range(0, POINTS * POINTS) as points:
+        with emitter.for_range(0, self._form.products) as points:
             rows = emitter.offset(inputs, emitter.mul(points.index, self._inputs_apart))
             point_sums = emitter.offset(sums, emitter.mul(points.index, self._sums_apart))
             with emitter.for_range(unit.first_panel, unit.end_panel(panels)) as loop:
@@ -195,25 +200,26 @@ class WinogradGenerator:
     def _finish_tile(self, unit: _Unit, source: Value, corner: tuple[Value, Value], epilogue: BlockEpilogue) -> None:
         """A^T m A: down the columns into a buffer, then along its rows; pixels inside the output are stored."""
         emitter, lanes = self._emitter, self._lanes
-        with emitter.for_range(0, POINTS) as columns:
+        with emitter.for_range(0, self._points) as columns:
             values = [
                 emitter.load_floats(
-                    emitter.strided(source, F32, (emitter.add(columns.index, row * POINTS), self._sums_apart)), lanes
+                    emitter.strided(source, F32, (emitter.add(columns.index, row * self._points), self._sums_apart)),
+                    lanes,
                 )
-                for row in range(POINTS)
+                for row in range(self._points)
             ]
             place = emitter.mul(columns.index, lanes)
-            for row, value in enumerate(self._combined(OUTPUT_TRANSFORM, values)):
-                emitter.store_floats(value, emitter.strided(self._half, F32, (row, POINTS * lanes), (place, 1)))
-        height = emitter.minimum(TILE, emitter.sub(emitter.extent(Y, 2), corner[0]))
-        width = emitter.minimum(TILE, emitter.sub(emitter.extent(Y, 3), corner[1]))
+            for row, value in enumerate(self._combined(self._form.output_transform, values)):
+                emitter.store_floats(value, emitter.strided(self._half, F32, (row, self._points * lanes), (place, 1)))
+        height = emitter.minimum(self._form.tile, emitter.sub(emitter.extent(Y, 2), corner[0]))
+        width = emitter.minimum(self._form.tile, emitter.sub(emitter.extent(Y, 3), corner[1]))
         with emitter.for_range(0, height) as rows:
-            row_start = emitter.offset(self._half, emitter.mul(rows.index, POINTS * lanes))
-            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(POINTS)]
-            for number, value in enumerate(self._combined(OUTPUT_TRANSFORM, values)):
+            row_start = emitter.offset(self._half, emitter.mul(rows.index, self._points * lanes))
+            values = [emitter.load_floats(emitter.offset(row_start, i * lanes), lanes) for i in range(self._points)]
+            for number, value in enumerate(self._combined(self._form.output_transform, values)):
                 emitter.store_floats(value, emitter.offset(self._patch, number * lanes))
             line = emitter.add(corner[0], rows.index)
-            places = [emitter.minimum(column, emitter.sub(width, 1)) for column in range(TILE)]
+            places = [emitter.minimum(column, emitter.sub(width, 1)) for column in range(self._form.tile)]
             results = [
                 emitter.load_floats(emitter.offset(self._patch, emitter.mul(place, lanes)), lanes) for place in places
             ]
@@ -235,8 +241,11 @@ class WinogradGenerator:
 class _Unit:
     """One unit: an image, a block of its tiles, a group of panels."""
 
-    def __init__(self, emitter: Emitter, image: Value, first: Value, count: Value, group: Value, panel: int) -> None:
+    def __init__(
+        self, emitter: Emitter, image: Value, first: Value, count: Value, group: Value, panel: int, tile: int
+    ) -> None:
         self._emitter = emitter
+        self._tile = tile
         self.image = image
         self.count = count
         self.first_panel = emitter.mul(group, emitter.derived(GROUP_PANELS))
@@ -253,4 +262,4 @@ class _Unit:
         """Output row and column of the first pixel of a tile of the block."""
         emitter = self._emitter
         row, column = emitter.divmod(emitter.add(self._first, tile), emitter.derived(COLUMNS))
-        return emitter.mul(row, TILE), emitter.mul(column, TILE)
+        return emitter.mul(row, self._tile), emitter.mul(column, self._tile)

@@ -40,7 +40,7 @@ def _operation(operator: PackedConvolution, application: Application) -> Operati
     if isinstance(operator, BlockedConv):
         return BlockedConvolution(strides, dilations, operator.groups, operator.tile, epilogue)
     if isinstance(operator, WinogradConv):
-        return WinogradConvolution(epilogue)
+        return WinogradConvolution(operator.tile, epilogue)
     if isinstance(operator, StemConv):
         return StemConvolution(strides, dilations, kernel, operator.inputs, operator.tile, epilogue)
     assert isinstance(operator, DepthwiseConv)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from glowstone.backends.cpu.extra_operands import extra_kinds
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits, require_elements
 from glowstone.backends.cpu.operations.winograd import WinogradConvolution
 from glowstone.backends.cpu.product_tile import ProductTile
 from glowstone.backends.cpu.target import FLOAT_BYTES, Target
-from glowstone.backends.cpu.winograd_transforms import POINTS, TILE
+from glowstone.backends.cpu.winograd_transforms import FILTERINGS
 from glowstone.lir.instruction import Instruction
 from glowstone.table import KernelCall
 from glowstone.types import ElementType
@@ -62,13 +62,14 @@ class WinogradFamily(KernelFamily):
         y, x, u = instruction.operands[:3]
         images, _, height, width, _ = y.shape
         _, panels, depth, panel = u.shape
-        columns, tiles = -(-width // TILE), -(-height // TILE) * -(-width // TILE)
+        form = FILTERINGS[cast(WinogradConvolution, instruction.operation).tile]
+        columns, tiles = -(-width // form.tile), form.tiles(height, width)
         division = TileDivision.of(tiles, panels, panel, max(images, 1))
         flops = 2.0 * images * tiles * u.size
         return KernelCall(
             KernelKey.of(instruction, extra_kinds(instruction)),
             units=images * division.blocks * division.groups if tiles else 0,
-            scratch=scratch_floats(division, depth, panel) * FLOAT_BYTES,
+            scratch=scratch_floats(form.products, division, depth, panel) * FLOAT_BYTES,
             cost=target.cost(flops, FLOAT_BYTES * (y.size + x.size + u.size)),
             derived=(columns, tiles, division.tiles, division.blocks, division.panels, division.groups),
         )
@@ -83,6 +84,6 @@ class WinogradFamily(KernelFamily):
         WinogradGenerator(key, target, emitter).emit()
 
 
-def scratch_floats(division: TileDivision, depth: int, panel: int) -> int:
+def scratch_floats(points: int, division: TileDivision, depth: int, panel: int) -> int:
     """Transformed inputs and sums of one unit."""
-    return POINTS * POINTS * (division.tiles * (depth + division.panels * panel) + 2 * LINE_FLOATS)
+    return points * (division.tiles * (depth + division.panels * panel) + 2 * LINE_FLOATS)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
-from glowstone.backends.cpu.winograd_transforms import KERNEL, POINTS, restore_weights, transform_weights
+from glowstone.backends.cpu.winograd_transforms import FILTERINGS, KERNEL, MinimalFiltering
 from glowstone.graph import operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @operator
 class WinogradConv(PackedConvolution):
-    """A 3 x 3 convolution of stride 1 by F(4 x 4, 3 x 3). w [36, panels, IB * b, panel], transformed."""
+    """A 3 x 3 convolution of stride 1 by F(tile x tile, 3 x 3). w [(tile + 2)^2, panels, IB * b, panel]."""
 
     kernel: tuple[int, int] = (KERNEL, KERNEL)
     strides: tuple[int, int] = (1, 1)
@@ -26,6 +26,11 @@ class WinogradConv(PackedConvolution):
     block: int = 8
     inputs: int = 8
     panel: int = 16
+    tile: int = 4
+
+    @property
+    def _form(self) -> MinimalFiltering:
+        return FILTERINGS[self.tile]
 
     @property
     def input_channels(self) -> int:
@@ -35,12 +40,12 @@ class WinogradConv(PackedConvolution):
         """Weights [channels, inputs, 3, 3], transformed, in panels of output channels."""
         outputs, inputs = w.shape[:2]
         depth, panels = -(-inputs // self.block) * self.block, -(-outputs // self.panel)
-        padded = np.zeros((POINTS * POINTS, depth, panels * self.panel), w.dtype)
-        padded[:, :inputs, :outputs] = transform_weights(w)
-        split = padded.reshape(POINTS * POINTS, depth, panels, self.panel)
+        padded = np.zeros((self._form.products, depth, panels * self.panel), w.dtype)
+        padded[:, :inputs, :outputs] = self._form.transform_weights(w)
+        split = padded.reshape(self._form.products, depth, panels, self.panel)
         return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
 
     def unpack(self, w: Array) -> Array:
         points, _, depth, _ = w.shape
         plain = w.transpose(0, 2, 1, 3).reshape(points, depth, -1)
-        return restore_weights(plain)[: self.channels, : self.inputs].astype(w.dtype)
+        return self._form.restore_weights(plain)[: self.channels, : self.inputs].astype(w.dtype)

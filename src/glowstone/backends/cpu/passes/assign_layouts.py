@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from glowstone.backends.cpu.convolution_choice import prefers_winograd
+from glowstone.backends.cpu.convolution_choice import winograd_tile
 from glowstone.backends.cpu.ops import BlockedConv, DepthwiseConv, FromBlocked, StemConv, ToBlocked, WinogradConv
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
 from glowstone.backends.cpu.product_tile import panel_width
@@ -191,7 +191,8 @@ class _Assignment:
         """The packed operator: as the tuning file says, else by the rules."""
         settings = self._settings
         choice = settings.tuning.convolution(convolution_case(conv, weights, node.result.shape))
-        if self._takes_winograd(conv, weights, node.result.shape, choice):
+        tile = self._winograd_tile(conv, weights, node.result.shape, choice)
+        if tile is not None:
             return WinogradConv(
                 pads=(conv.pads[0], conv.pads[1], conv.pads[2], conv.pads[3]),
                 padding=conv.padding,
@@ -199,19 +200,21 @@ class _Assignment:
                 block=self._block,
                 inputs=weights[1],
                 panel=panel_width(settings.target),
+                tile=tile,
             )
         blocks = choice.blocks if choice is not None and choice.algorithm == DIRECT else None
         return packed_form(conv, weights, settings.target, blocks)
 
-    def _takes_winograd(
+    def _winograd_tile(
         self, conv: Conv, weights: tuple[int, ...], result: tuple[int, ...], choice: ConvolutionChoice | None
-    ) -> bool:
+    ) -> int | None:
+        """Tile size of Winograd's algorithm, or None for another algorithm."""
         if self._settings.exact or not allows_winograd(conv, weights):
-            return False
+            return None
         if choice is not None:
-            return choice.algorithm == WINOGRAD
+            return WINOGRAD.get(choice.algorithm)
         images, _, height, width = result
-        return prefers_winograd(weights[1], weights[0], images, height, width, self._settings.target)
+        return winograd_tile(weights[1], weights[0], images, height, width, self._settings.target)
 
     def _plain_source(self, value: Value) -> Value:
         return self._plain_form(value) if value in self._blocked else value
