@@ -7,10 +7,17 @@ added up.
 
 from __future__ import annotations
 
+import gc
 import zlib
 
 import numpy as np
 import pytest
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: it is not looked through again whenever memory is."""
+    gc.collect()
+    gc.freeze()
 
 
 def begin_anew(generator: np.random.Generator, name: str) -> None:

@@ -8,6 +8,7 @@ also crash or never end.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import unittest
@@ -101,6 +102,7 @@ def main() -> None:
         for name, case in suite.cases.items()
     ]
     _reply(replies, " ".join(listed))
+    gc.freeze()  # the suite stays to the end
     for line in sys.stdin:
         outcome, detail = suite.run(line.strip())
         _reply(replies, f"{outcome}\t{' '.join(detail.split())[:DETAIL_LENGTH]}")

@@ -34,6 +34,8 @@ from glowstone.runtime.threads import default_threads
 
 logger = logging.getLogger("glowstone")
 
+LARGE_CONSTANTS = 4 << 20
+"""Bytes of weights. With fewer, to look for memory that can be given back takes longer than it is worth."""
 LEAST_NODES = 48
 MOST_PROCESSES = 4
 """Each takes some 100 MB for as long as the compilation lasts."""
@@ -61,9 +63,10 @@ def compile_engine(source: Source, settings: Settings, library: KernelLibrary, p
     processes = _processes(graph, settings.options)
     del graph
     with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
-        engine.executable(reference, progress)
-    gc.collect()  # graphs are full of cycles and hold the weights as the file has them
-    release_free_memory()
+        executable = engine.executable(reference, progress)
+    if executable.constants.nbytes >= LARGE_CONSTANTS:
+        gc.collect()  # graphs are full of cycles and hold the weights as the file has them
+        release_free_memory()
     if settings.options.time_passes:
         for name, seconds in settings.passes.items():
             logger.info("pass %s: %.2f ms", name, 1000 * seconds)
