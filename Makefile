@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 TEST_PROCESSES ?= 2
+MUTANTS ?= 20000
 PREPARE := $(PYTHON) scripts/environment.py
 
 DEMO := .environments/demo
@@ -14,12 +15,13 @@ BENCH := .environments/bench
 RANDOM_TESTS := tests/properties/test_random_graphs.py tests/properties/test_random_onnx_models.py tests/operators/test_vector_levels.py
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
-.PHONY: help demo test nightly lint conformance pages figures bench clean
+.PHONY: help demo test fuzz nightly lint conformance pages figures bench clean
 
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
 	@echo "make test      lint, type check, check the imports, and run every test"
 	@echo "make nightly   thousands of random graphs and models, and all samples at every vector level"
+	@echo "make fuzz      compile and run 20,000 damaged models (MUTANTS=20000)"
 	@echo "make lint      the checks alone"
 	@echo "make conformance  run onnx's backend suite and list its outcomes anew"
 	@echo "make pages     write docs/operators and docs/onnx_support.md from the definitions"
@@ -35,6 +37,10 @@ test:
 	$(PREPARE) $(TEST) test
 	$(call CHECKS,$(TEST))
 	$(TEST)/bin/python -m pytest -n $(TEST_PROCESSES) -q
+
+fuzz:
+	$(PREPARE) $(TEST) test
+	GLOWSTONE_FUZZ=$(MUTANTS) $(TEST)/bin/python -m pytest -n0 -q -s tests/importer/test_fuzz.py
 
 nightly:
 	$(PREPARE) $(TEST) test

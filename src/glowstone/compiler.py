@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from glowstone.backends.backend import Backend, is_legal
+from glowstone.errors import InputError
 from glowstone.graph import Graph, Node, print_graph, rebuild, verify_graph
 from glowstone.graph.operator import Array
 from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
@@ -37,7 +38,11 @@ logger = logging.getLogger("glowstone")
 
 @dataclass
 class Settings:
-    """What decides how a model is compiled, besides the model and its shapes; and where time goes."""
+    """What decides how a model is compiled, besides the model and its shapes; and where time goes.
+
+    Raises:
+        InputError: the options leave out a pass that there is not.
+    """
 
     backend: Backend
     numerics: str = "relaxed"
@@ -50,6 +55,7 @@ class Settings:
     dump: StageDump = field(init=False)
 
     def __post_init__(self) -> None:
+        _check_passes(self.options.skip_passes, self.backend)
         self.dump = StageDump(self.options.dump)
 
     @contextmanager
@@ -174,6 +180,17 @@ def optional_passes(backend: Backend) -> tuple[str, ...]:
     names = [one.__name__ for one in (*CANONICAL, *LOWERED, *backend.graph_passes())]
     names += [name for step in LIR_PASSES for name in step_names(step)]
     return tuple(dict.fromkeys(names))
+
+
+def _check_passes(names: Sequence[str], backend: Backend) -> None:
+    known = optional_passes(backend) if names else ()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            f"option skip_passes names unknown passes {', '.join(map(repr, unknown))}",
+            expected=", ".join(known),
+            found=unknown[0],
+        )
 
 
 def lower(graph: Graph) -> bool:

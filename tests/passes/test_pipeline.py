@@ -12,9 +12,11 @@ from helpers.graph_text import assert_same_results, run_checked
 from helpers.inputs import encoder_inputs
 from helpers.processes import run_python
 
+import glowstone
 from glowstone.backends.cpu.backend import CpuBackend
 from glowstone.backends.cpu.target import Target
 from glowstone.compiler import Settings, compile_template
+from glowstone.errors import InputError
 from glowstone.graph import Graph, evaluate_graph, named_tensors, parse_graph, print_graph, rebuild, verify_graph
 from glowstone.graph_passes import CANONICAL, LOWERED, RELAXED_ONLY
 from glowstone.importer import import_model, open_model
@@ -161,3 +163,10 @@ def test_the_text_is_the_same_under_any_hash_seed(tmp_path):
     texts = {run_python(PRINT_ALL, *map(str, paths), environment={"PYTHONHASHSEED": seed}) for seed in ("0", "1", "2")}
     assert len(texts) == 1
     assert len(texts.pop()) > 10_000
+
+
+def test_a_pass_that_there_is_not_cannot_be_left_out():
+    with pytest.raises(InputError, match="unknown passes 'fold_everything'") as caught:
+        glowstone.compile(small_convnet(), options={"skip_passes": "fold_constants,fold_everything"})
+    assert "fold_constants" in str(caught.value.expected)
+    assert "simplify" in str(caught.value.expected)

@@ -20,7 +20,7 @@ from glowstone.api.saved_model import SavedModel, save
 from glowstone.api.source import Source
 from glowstone.backends.cpu.target import Target
 from glowstone.backends.cpu.tuning import Tuning, read_tuning
-from glowstone.errors import InputError, UnknownValueError
+from glowstone.errors import GlowstoneError, InputError, UnknownValueError
 from glowstone.options import NUMERICS, Options
 from glowstone.runtime.cache import Cache
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
@@ -114,9 +114,9 @@ def compile_request(request: Request, progress: Progress | None = None) -> Model
     job = _Job(source, target, request.numerics, options, limit, library, tuning)
     code = run_loop(store, target)
     try:
-        model = Model(job.engine(store, progress), target, code, threads)
-    except UnknownValueError:
-        model = job.stepped(code, threads, _whole(request, progress))
+        model = job.model(store, code, threads, progress, _whole(request, progress))
+    except GlowstoneError as error:
+        raise error.with_context(file=source.name) from error.__cause__
     model.recipe = lambda: (compile_request, (replace(request, model=source.portable(), tuning=tuning),))
     return model
 
@@ -149,6 +149,15 @@ class _Job:
     memory_limit: int
     library: KernelLibrary
     tuning: Tuning
+
+    def model(
+        self, store: Cache | None, code: NativeCode, threads: int, progress: Progress | None, whole: Whole
+    ) -> Model:
+        """The model as one graph; in steps where shapes depend on data, or values are no tensors."""
+        try:
+            return Model(self.engine(store, progress), self.target, code, threads)
+        except UnknownValueError:
+            return self.stepped(code, threads, whole)
 
     def engine(self, store: Cache | None, progress: Progress | None) -> Engine:
         """From the cache, or compiled and put there. A dump of the stages needs them to happen."""

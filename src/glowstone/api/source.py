@@ -40,6 +40,12 @@ class Source:
         """The file's bytes between the first read and the first import."""
         self._locations: list[str] = []
 
+    @property
+    def name(self) -> str:
+        """What errors call the model."""
+        name, _ = locate(self._model)
+        return name
+
     def graph(self, shapes: Mapping[str, Shape] | None = None, known: Mapping[str, Array] | None = None) -> Graph:
         """Import the model, at its reference shapes or others; no values of inputs are `known`: that is for parts.
 
