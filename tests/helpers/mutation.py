@@ -1,6 +1,6 @@
 """Models damaged at random: a mutant is made from its number alone, so each can be made again.
 
-A mutant is a model of the corpus with one to three edits. Edits of bytes do not care what the bytes mean; edits of
+A mutant is a model of the corpus with one edit or a few. Edits of bytes do not care what the bytes mean; edits of
 fields change the message, and leave one that still parses.
 """
 
@@ -17,7 +17,8 @@ Random = np.random.Generator
 Message = Any
 
 SEED = 20261129
-MOST_EDITS = 3
+EDIT_COUNTS = (1, 1, 1, 2, 3)
+MOST_EDITS = max(EDIT_COUNTS)
 SHARE_OF_BYTES = 0.3
 """Of mutants whose bytes are edited; of the others, fields are."""
 INTEGERS = (0, 1, -1, 2, 3, 4, 7, 8, 16, 64, -2, 255, 1000, 65536, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63))
@@ -49,7 +50,7 @@ def mutant(number: int, corpus: Mapping[str, bytes], kept: Sequence[int] = range
     name = pick(random, sorted(corpus))
     donor = pick(random, sorted(corpus))
     are_bytes = random.random() < SHARE_OF_BYTES
-    count = int(random.integers(1, MOST_EDITS + 1))
+    count = pick(random, EDIT_COUNTS)
     wanted = [position for position in range(count) if position in kept]
     data, names = corpus[name], []
     if are_bytes:

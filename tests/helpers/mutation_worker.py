@@ -40,6 +40,10 @@ MOST_FED_BYTES = 1 << 24
 """A model whose inputs are larger is not run."""
 LARGEST_NOMINAL = 4
 """Of symbolic dimensions."""
+SHARE_OF_ANY_INTEGERS = 0.15
+"""Of inputs of integers; others get small ones, for they may be indices."""
+SHARE_OF_NO_NUMBERS = 0.1
+"""Of inputs of floats that have NaN, infinities or zeros."""
 PACKAGE = Path(glowstone.__file__).parent
 
 
@@ -135,23 +139,16 @@ def _value(info: TensorInfo, shape: Sequence[int], random: np.random.Generator) 
 def _array(dtype: np.dtype[Any], shape: Sequence[int], random: np.random.Generator) -> np.ndarray:
     if dtype.hasobject:
         return random.choice(np.array(["", "a", "word", "1.5", "é"], object), shape)
+    count = int(np.prod(shape))
+    if dtype.kind in "iu" and random.random() < SHARE_OF_ANY_INTEGERS:
+        return np.frombuffer(random.bytes(count * dtype.itemsize), dtype).reshape(shape)
     if dtype.kind in "iub":
-        low, high = _bounds(random, dtype)
-        return random.integers(low, high, shape).astype(dtype)
+        return random.integers(0 if dtype.kind != "i" else -3, 2 if dtype.kind == "b" else 5, shape).astype(dtype)
     array = random.standard_normal(shape) * 10.0 ** random.integers(-1, 3)
-    if random.random() < 0.1:
+    if random.random() < SHARE_OF_NO_NUMBERS:
         array = np.where(random.random(shape) < 0.3, random.choice([np.nan, np.inf, -np.inf, 0]), array)
-    return np.asarray(array).astype(dtype)
-
-
-def _bounds(random: np.random.Generator, dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Bounds of integers: mostly small, for they may be indices."""
-    if dtype.kind == "b":
-        return 0, 2
-    least = 0 if dtype.kind == "u" else -3
-    if random.random() < 0.15:
-        return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
-    return least, 5
+    with warnings.catch_warnings(action="ignore"):
+        return np.asarray(array).astype(dtype)
 
 
 def main() -> None:

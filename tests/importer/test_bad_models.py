@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import glowstone
 from glowstone.errors import (
     GlowstoneError,
     InputError,
@@ -315,3 +316,35 @@ def test_fixed_inputs_of_the_wrong_kind():
         import_model(opened, constants={"x": np.ones(3, np.float32)})
     with pytest.raises(ShapeError, match="no input of this name"):
         import_model(opened, constants={"z": np.ones(3, np.float32)})
+
+
+def test_an_operand_that_only_the_host_could_take():
+    """Found by mutants: an input of no type, which may be anything, reaches an operator of numbers."""
+    proto = model([node("Relu", ["x"])])
+    proto.graph.input[0].ClearField("type")
+    compiled = glowstone.compile(proto, cache=False)
+    with pytest.raises(UnsupportedError, match="operand 'x' is no tensor of numbers") as caught:
+        compiled.run({"x": np.array(["a text"], object)})
+    assert (caught.value.node, caught.value.operator) == ("the Relu", "Relu")
+
+
+@pytest.mark.parametrize("extents", [[2], [-1], [2**62], [1] * 70])
+def test_texts_that_do_not_fit_their_extents(extents):
+    """Found by mutants: attributes and initializers of texts were decoded without a look at their extents."""
+    text = helper.make_tensor("words", TensorProto.STRING, [1], [b"word"])
+    text.dims[:] = extents
+    for proto in (
+        model([node("Constant", [], value=text)]),
+        model([node("Identity", ["words"])], initializers=[text]),
+    ):
+        with pytest.raises((ModelError, LimitError)) as caught:
+            glowstone.compile(proto, cache=False).run({"x": np.ones((2, 3), np.float32)})
+        assert caught.value.file == "<ModelProto>" or proto.graph.initializer
+
+
+def test_errors_after_the_import_name_the_file(tmp_path):
+    path = tmp_path / "large.onnx"
+    onnx.save(model([node("MatMul", ["x", "y0"])], inputs={"x": [900, 900], "y0": [900, 900]}), path)
+    with pytest.raises(LimitError) as caught:
+        glowstone.compile(path, cache=False, memory_limit=1)
+    assert caught.value.file == str(path)

@@ -20,7 +20,7 @@ from glowstone.importer.nodes import import_initializers, import_node, is_of_tex
 from glowstone.importer.registry import canonical_domain, rule_for, takes_sequences
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import node_name
-from glowstone.importer.tensors import ELEMENT_TYPES, decode_tensor, element_type
+from glowstone.importer.tensors import ELEMENT_TYPES, decode_tensor, decode_texts, element_type
 from glowstone.importer.texts import TEXT, names_texts
 from glowstone.ops import Constant
 from glowstone.types import Dimension
@@ -149,7 +149,7 @@ class FileGraph:
         owner = self.owner(name)
         if name not in owner._values:
             if name in owner._texts:
-                owner._values[name] = _texts(owner._initializers[name])
+                owner._values[name] = decode_texts(owner._initializers[name])
             else:
                 graph = Graph()
                 graph.add_output(name, owner.emit_constant(name, Scope(Builder(graph))))
@@ -260,12 +260,6 @@ def _free_names(graph: Any) -> Iterable[str]:
     return free
 
 
-def _texts(tensor: Any) -> Array:
-    result = np.empty(tuple(tensor.dims), object)
-    result.reshape(-1)[:] = [text.decode("utf-8", "replace") for text in tensor.string_data]
-    return result
-
-
 def _host_attribute(model: ModelFile, kind: str, entry: Any) -> Any:
     """An attribute as a Python value; None for one that no host rule needs."""
     import onnx
@@ -274,7 +268,7 @@ def _host_attribute(model: ModelFile, kind: str, entry: Any) -> Any:
     if kind == "Cast" and entry.name == "to":
         return np.dtype(object) if entry.i == TEXT else element_type(entry.i, "attribute to").dtype
     if entry.type == kinds.TENSOR:
-        return _texts(entry.t) if entry.t.data_type == TEXT else decode_tensor(entry.t, model.folder).array
+        return decode_texts(entry.t) if entry.t.data_type == TEXT else decode_tensor(entry.t, model.folder).array
     if entry.type == kinds.STRING:
         return entry.s.decode("utf-8", "replace")
     if entry.type == kinds.STRINGS:

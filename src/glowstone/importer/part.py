@@ -212,9 +212,21 @@ class _PartImport:
             return True
         for name in names:
             if self._file.is_text(name) or not (self._is_here(name) or self._give(name) is not None):
+                self._check_host_takes(index, name)
                 self._wishes.on_host.add(index)
                 return True
         return False
+
+    def _check_host_takes(self, index: int, name: str) -> None:
+        """Raise UnsupportedError for an operand that is no tensor of numbers where the operator takes no other."""
+        if not self._file.runs_on_host(index):
+            node = self._file.nodes[index]
+            raise UnsupportedError(
+                f"operand {name!r} is no tensor of numbers",
+                node=node_name(node, index),
+                operator=node.op_type,
+                expected="a tensor of numbers: the operator takes no texts, sequences or maps",
+            )
 
     def _is_here(self, name: str) -> bool:
         return self._scope.has(name) or self._file.is_constant(name)

@@ -87,9 +87,7 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     """
     name = f"tensor {proto.name!r}"
     element = element_type(proto.data_type, name)
-    shape = tuple(int(extent) for extent in proto.dims)
-    _check_extents(shape, name)
-    check_size(TensorType(element, shape))
+    shape = _checked_shape(proto, element)
     count = math.prod(shape)
     size = packed_size(element, count)
     if proto.data_location == _EXTERNAL:
@@ -107,10 +105,31 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     return Tensor(array.view(element.dtype.newbyteorder("<")).reshape(shape), element)
 
 
-def _check_extents(shape: tuple[int, ...], name: str) -> None:
-    """Raise ModelError for a negative extent."""
+def decode_texts(proto: Any) -> Array:
+    """The texts of a TensorProto of strings, as an array of objects.
+
+    Raises:
+        ModelError: there are more or fewer than its extents say.
+        LimitError: an extent that no tensor can have.
+    """
+    shape = _checked_shape(proto, ElementType.U8)  # a text has a byte or more
+    if len(proto.string_data) != math.prod(shape):
+        raise ModelError(
+            f"tensor {proto.name!r} has the wrong amount of data",
+            expected=f"{math.prod(shape)} texts",
+            found=f"{len(proto.string_data)} texts",
+        )
+    result = np.empty(shape, object)
+    result.reshape(-1)[:] = [text.decode("utf-8", "replace") for text in proto.string_data]
+    return result
+
+
+def _checked_shape(proto: Any, element: ElementType) -> tuple[int, ...]:
+    shape = tuple(int(extent) for extent in proto.dims)
     if min(shape, default=0) < 0:
-        raise ModelError(f"{name} has a negative extent", expected="0 or more", found=list(shape))
+        raise ModelError(f"tensor {proto.name!r} has a negative extent", expected="0 or more", found=list(shape))
+    check_size(TensorType(element, shape))
+    return shape
 
 
 def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
