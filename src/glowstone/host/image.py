@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from glowstone.errors import ModelError, UnsupportedError
-from glowstone.host.registry import Array, HostNode, HostValue, array_at, runs_on_host
+from glowstone.host.registry import Array, HostNode, HostValue, Kind, array_at, runs_on_host
 
 FORMATS = ("BMP", "JPEG", "JPEG2000", "TIFF", "PNG", "WEBP", "PPM")
 MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
@@ -23,7 +23,7 @@ def decode_image(node: HostNode, operands: Sequence[HostValue]) -> Array:
     Raises:
         UnsupportedError: Pillow is not installed.
     """
-    encoded, pixels = array_at(node, operands, 0), node.attribute("pixel_format", "RGB")
+    encoded, pixels = array_at(node, operands, 0), node.attribute("pixel_format", Kind.TEXT, "RGB")
     if pixels not in MODES:
         raise ModelError("attribute pixel_format is unknown", expected=", ".join(MODES), found=pixels)
     try:

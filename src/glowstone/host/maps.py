@@ -7,31 +7,45 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ExecutionError, ModelError
+from glowstone.errors import ExecutionError, LimitError, ModelError
 from glowstone.host.registry import (
     Array,
     HostNode,
     HostValue,
+    Kind,
     array_at,
     describe,
+    indices_at,
     operand_at,
     runs_on_host,
 )
 from glowstone.host.text import is_text, text_array
 
 ML = "ai.onnx.ml"
-SUFFIXES = {"strings": np.dtype(object), "int64s": np.dtype(np.int64), "floats": np.dtype(np.float32)}
-"""Of attributes that list keys or values, with the type of the elements."""
+SUFFIXES = {
+    "strings": (Kind.TEXTS, np.dtype(object)),
+    "int64s": (Kind.INTEGERS, np.dtype(np.int64)),
+    "floats": (Kind.NUMBERS, np.dtype(np.float32)),
+}
+"""Of attributes that list keys or values, with their kind and the type of the elements."""
+MOST_COLUMNS = 1 << 24
+"""Of a map written out."""
 
 
 @runs_on_host("ZipMap", domain=ML)
 def zip_map(node: HostNode, operands: Sequence[HostValue]) -> list[dict[Any, np.float32]]:
     """A map from class to score for every row."""
     x = array_at(node, operands, 0)
-    labels = node.attribute("classlabels_strings") or node.attribute("classlabels_int64s") or ()
-    if x.shape[-1:] != (len(labels),):
+    labels = _texts_or_numbers(node, "classlabels_strings", "classlabels_int64s")
+    if not labels or x.shape[-1:] != (len(labels),):
         raise ExecutionError("scores do not fit the classes", expected=f"[N, {len(labels)}]", found=describe(x))
     return [dict(zip(labels, row, strict=True)) for row in x.reshape(-1, len(labels))]
+
+
+def _texts_or_numbers(node: HostNode, texts: str, numbers: str) -> tuple[Any, ...]:
+    """One of two attributes; empty where both are left out."""
+    found: tuple[Any, ...] = node.attribute(texts, Kind.TEXTS) or node.attribute(numbers, Kind.INTEGERS) or ()
+    return found
 
 
 @runs_on_host("DictVectorizer", domain=ML)
@@ -40,19 +54,22 @@ def dict_vectorizer(node: HostNode, operands: Sequence[HostValue]) -> Array:
     given = operand_at(node, operands, 0)
     if not isinstance(given, dict):
         raise ModelError("an operand is no map", expected="a map", found=describe(given))
-    names = node.attribute("string_vocabulary") or node.attribute("int64_vocabulary") or ()
+    names = _texts_or_numbers(node, "string_vocabulary", "int64_vocabulary")
     values = list(given.values())
     if values and isinstance(values[0], str):
         return text_array([given.get(name, "") for name in names], (1, len(names)))
-    dtype = np.result_type(*values) if values and isinstance(values[0], np.generic) else np.float32
-    return np.array([[given.get(name, 0) for name in names]], dtype)
+    try:
+        dtype = np.result_type(*values) if values and isinstance(values[0], np.generic) else np.float32
+        return np.array([[given.get(name, 0) for name in names]], dtype)
+    except (ValueError, TypeError) as error:
+        raise ExecutionError("a value of a map is no number", expected="numbers", found=str(error)) from error
 
 
 @runs_on_host("LabelEncoder", domain=ML, texts=True)
 def label_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """What the keys equal to the elements stand for; NaN equals NaN. Version 1 lists texts, each for its number."""
     x = array_at(node, operands, 0)
-    classes = node.attribute("classes_strings")
+    classes = node.attribute("classes_strings", Kind.TEXTS)
     if classes:
         return _between(node, x, classes, range(len(classes)))
     keys, _ = _listed(node, "keys")
@@ -66,23 +83,32 @@ def label_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
 
 def _listed(node: HostNode, what: str) -> tuple[list[Any], np.dtype[Any]]:
     """Keys or values, and the type of tensors of them."""
-    tensor = node.attribute(f"{what}_tensor")
+    tensor = node.attribute(f"{what}_tensor", Kind.TENSOR)
     if tensor is not None:
         return tensor.reshape(-1).tolist(), tensor.dtype
-    for suffix, dtype in SUFFIXES.items():
-        listed = node.attribute(f"{what}_{suffix}")
+    for suffix, (kind, dtype) in SUFFIXES.items():
+        listed = node.attribute(f"{what}_{suffix}", kind)
         if listed is not None:
             return np.asarray(listed, dtype).tolist(), dtype
     raise ModelError(f"{what} are missing", expected=", ".join(f"{what}_{suffix}" for suffix in SUFFIXES))
 
 
 def _default(node: HostNode, dtype: np.dtype[Any]) -> Any:
-    tensor = node.attribute("default_tensor")
+    tensor = node.attribute("default_tensor", Kind.TENSOR)
+    if tensor is not None and (tensor.size != 1 or tensor.dtype != dtype):
+        raise ModelError("attribute default_tensor does not fit", expected=f"one {dtype}", found=describe(tensor))
     if tensor is not None:
         return tensor.reshape(-1)[0]
     if dtype.kind == "O":
-        return node.attribute("default_string", "_Unused")
-    return node.attribute("default_float", -0.0) if dtype.kind == "f" else node.attribute("default_int64", -1)
+        return node.attribute("default_string", Kind.TEXT, "_Unused")
+    is_float = dtype.kind == "f"
+    default = node.attribute("default_float", Kind.NUMBER, -0.0) if is_float else _default_integer(node)
+    return np.array(default).astype(dtype)[()]
+
+
+def _default_integer(node: HostNode) -> int:
+    default: int = node.attribute("default_int64", Kind.INTEGER, -1)
+    return default
 
 
 def _comparable(key: Any) -> Any:
@@ -93,7 +119,7 @@ def _comparable(key: Any) -> Any:
 @runs_on_host("CategoryMapper", domain=ML)
 def category_mapper(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """The number of each text, or the text of each number."""
-    texts, numbers = node.attribute("cats_strings", ()), node.attribute("cats_int64s", ())
+    texts, numbers = node.attribute("cats_strings", Kind.TEXTS, ()), node.attribute("cats_int64s", Kind.INTEGERS, ())
     if len(texts) != len(numbers):
         raise ModelError("keys and values differ in number", expected=len(texts), found=len(numbers))
     return _between(node, array_at(node, operands, 0), texts, numbers)
@@ -104,10 +130,11 @@ def _between(node: HostNode, x: Array, texts: Sequence[str], numbers: Sequence[i
     elements: Iterable[Any] = x.reshape(-1).tolist()
     if is_text(x):
         to_number = _first_of_each(texts, numbers)
-        default = node.attribute("default_int64", -1)
+        default = _default_integer(node)
         return np.array([to_number.get(text, default) for text in elements], np.int64).reshape(x.shape)
     to_text = _first_of_each(numbers, texts)
-    return text_array([to_text.get(n, node.attribute("default_string", "_Unused")) for n in elements], x.shape)
+    nothing = node.attribute("default_string", Kind.TEXT, "_Unused")
+    return text_array([to_text.get(number, nothing) for number in elements], x.shape)
 
 
 def _first_of_each(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, Any]:
@@ -121,7 +148,7 @@ def _first_of_each(keys: Iterable[Any], values: Iterable[Any]) -> dict[Any, Any]
 @runs_on_host("ArrayFeatureExtractor", domain=ML, texts=True)
 def array_feature_extractor(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """Elements along the last axis at the indices; of a vector a matrix of one row."""
-    x, indices = array_at(node, operands, 0), array_at(node, operands, 1).reshape(-1)
+    x, indices = array_at(node, operands, 0), indices_at(node, operands, 1).reshape(-1)
     extent = x.shape[-1] if x.ndim else 0
     bad = (indices < -extent) | (indices >= extent)
     if bad.any():
@@ -141,7 +168,7 @@ CASTS: dict[str, tuple[Callable[[Any], Any], np.dtype[Any], Any]] = {
 @runs_on_host("CastMap", domain=ML)
 def cast_map(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """[1, columns]: values in the order of their keys, or (SPARSE) at the columns that their keys are."""
-    given, target = operand_at(node, operands, 0), node.attribute("cast_to", "TO_FLOAT")
+    given, target = operand_at(node, operands, 0), node.attribute("cast_to", Kind.TEXT, "TO_FLOAT")
     if not isinstance(given, dict):
         raise ModelError("an operand is no map", expected="a map", found=describe(given))
     if target not in CASTS:
@@ -149,11 +176,14 @@ def cast_map(node: HostNode, operands: Sequence[HostValue]) -> Array:
     convert, dtype, nothing = CASTS[target]
     try:
         converted = {int(key): convert(value) for key, value in sorted(given.items())}
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, TypeError) as error:
         raise ExecutionError("a value of a map is no number", expected=target, found=str(error)) from error
     values = list(converted.values())
-    if node.attribute("map_form", "DENSE") == "SPARSE":
-        values = [converted.get(key, nothing) for key in range(node.attribute("max_map", 1))]
+    if node.attribute("map_form", Kind.TEXT, "DENSE") == "SPARSE":
+        columns = node.attribute("max_map", Kind.INTEGER, 1)
+        if columns > MOST_COLUMNS:
+            raise LimitError("attribute max_map is too large", expected=f"at most {MOST_COLUMNS}", found=columns)
+        values = [converted.get(key, nothing) for key in range(columns)]
     return _array(values, dtype, (1, len(values)))
 
 
@@ -161,13 +191,13 @@ def cast_map(node: HostNode, operands: Sequence[HostValue]) -> Array:
 def one_hot_encoder(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """1 at the place of each text among the categories."""
     x = array_at(node, operands, 0)
-    names = node.attribute("cats_strings", ())
+    names = node.attribute("cats_strings", Kind.TEXTS, ())
     places = {name: place for place, name in enumerate(names)}
     result = np.zeros((x.size, len(names)), np.float32)
     for row, text in enumerate(x.reshape(-1).tolist()):
         if text in places:
             result[row, places[text]] = 1
-        elif not node.attribute("zeros", 1):
+        elif not node.attribute("zeros", Kind.INTEGER, 1):
             raise ExecutionError("a text is no category", expected=", ".join(names), found=text)
     return result.reshape(*x.shape, len(names))
 

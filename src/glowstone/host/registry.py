@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from glowstone.errors import ModelError
+from glowstone.errors import ExecutionError, ModelError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HostValue: TypeAlias = Any
@@ -26,6 +26,32 @@ class Missing(Enum):
 
 
 MISSING = Missing.OPERAND
+
+
+class Kind(Enum):
+    """What an attribute may be, as errors call it."""
+
+    INTEGER = "an integer"
+    NUMBER = "a float"
+    TEXT = "a text"
+    INTEGERS = "integers"
+    NUMBERS = "floats"
+    TEXTS = "texts"
+    TENSOR = "a tensor"
+    TYPE = "an element type"
+
+
+_CLASSES: Mapping[Kind, type] = {
+    Kind.INTEGER: int,
+    Kind.NUMBER: float,
+    Kind.TEXT: str,
+    Kind.INTEGERS: int,
+    Kind.NUMBERS: float,
+    Kind.TEXTS: str,
+    Kind.TENSOR: np.ndarray,
+    Kind.TYPE: np.dtype,
+}
+_LISTS = frozenset({Kind.INTEGERS, Kind.NUMBERS, Kind.TEXTS})
 
 
 class HostBody(Protocol):
@@ -55,8 +81,31 @@ class HostNode:
     opset: int = 1
     result_count: int = 1
 
-    def attribute(self, name: str, default: Any = None) -> Any:
-        return self.attributes.get(name, default)
+    def attribute(self, name: str, kind: Kind, default: Any = None) -> Any:
+        """An attribute, or the default where it is left out.
+
+        Raises:
+            ModelError: it is of another kind.
+        """
+        if name not in self.attributes:
+            return default
+        value = self.attributes[name]
+        is_list = kind in _LISTS
+        elements = value if is_list and isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple) is not is_list or not all(isinstance(one, _CLASSES[kind]) for one in elements):
+            raise ModelError(f"attribute {name} has the wrong kind", expected=kind.value, found=repr(value)[:80])
+        return value
+
+    def required(self, name: str, kind: Kind) -> Any:
+        """An attribute that must be there.
+
+        Raises:
+            ModelError: it is missing, or of another kind.
+        """
+        value = self.attribute(name, kind)
+        if value is None:
+            raise ModelError(f"attribute {name} is missing", expected=kind.value)
+        return value
 
     def body(self, name: str) -> HostBody:
         """A required attribute that is a graph.
@@ -158,6 +207,41 @@ def integer_at(node: HostNode, operands: Sequence[HostValue], index: int) -> int
     if array.size != 1 or array.dtype.kind not in "iu":
         raise ModelError("an operand is not one integer", expected="one integer", found=describe(array))
     return int(array.reshape(()))
+
+
+def indices_at(node: HostNode, operands: Sequence[HostValue], index: int) -> Array:
+    """A required operand that is a tensor of integers.
+
+    Raises:
+        ModelError: it is anything else.
+    """
+    array = array_at(node, operands, index)
+    if array.dtype.kind not in "iu":
+        raise ModelError("an operand is no tensor of integers", expected="integers", found=describe(array))
+    return array
+
+
+def axis_within(axis: int, rank: int) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ModelError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise ModelError("axis out of range", expected=f"{-rank} to {rank - 1}", found=axis)
+    return axis % rank
+
+
+def fitting(move: Callable[[], Array], x: HostValue, found: object) -> Array:
+    """What a NumPy function gives.
+
+    Raises:
+        ExecutionError: extents, axes or positions do not fit.
+    """
+    try:
+        return move()
+    except (ValueError, IndexError) as error:
+        raise ExecutionError("operands do not fit", expected=f"what fits {describe(x)}", found=found) from error
 
 
 def describe(value: HostValue) -> str:

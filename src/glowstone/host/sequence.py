@@ -12,8 +12,11 @@ from glowstone.host.registry import (
     Array,
     HostNode,
     HostValue,
+    Kind,
     array_at,
+    axis_within,
     describe,
+    indices_at,
     integer_at,
     operand_at,
     optional_at,
@@ -71,14 +74,15 @@ def sequence_length(node: HostNode, operands: Sequence[HostValue]) -> HostValue:
 @runs_on_host("SplitToSequence")
 def split_to_sequence(node: HostNode, operands: Sequence[HostValue]) -> HostValue:
     """Parts of equal or given extents; of extent 1, without the axis unless `keepdims`, where none are given."""
-    x, split = array_at(node, operands, 0), optional_at(operands, 1)
-    axis = _axis(node.attribute("axis", 0), x.ndim)
+    x = array_at(node, operands, 0)
+    split = None if optional_at(operands, 1) is None else indices_at(node, operands, 1)
+    axis = axis_within(node.attribute("axis", Kind.INTEGER, 0), x.ndim)
     length = x.shape[axis]
     if split is None:
-        if node.attribute("keepdims", 1):
+        if node.attribute("keepdims", Kind.INTEGER, 1):
             return [np.ascontiguousarray(part) for part in np.split(x, length, axis)] if length else []
         return [np.ascontiguousarray(part) for part in np.moveaxis(x, axis, 0)]
-    extents = [int(extent) for extent in np.atleast_1d(split)]
+    extents = [int(extent) for extent in split.reshape(-1)]
     if split.ndim == 0:
         if extents[0] < 1:
             raise ExecutionError("a part has no extent", expected="1 or more", found=extents[0])
@@ -95,21 +99,15 @@ def concat_from_sequence(node: HostNode, operands: Sequence[HostValue]) -> HostV
     items = sequence_at(node, operands, 0)
     if not items:
         raise ExecutionError("a join of nothing", expected="a sequence that is not empty", found="an empty sequence")
-    axis, is_new = node.attribute("axis"), node.attribute("new_axis", 0)
-    if axis is None:
-        raise ModelError("attribute axis is missing", expected="an integer")
-    axis = _axis(axis, items[0].ndim + (1 if is_new else 0))
+    if not all(isinstance(item, np.ndarray) for item in items):
+        raise ModelError("a join of what are no tensors", expected="tensors", found=", ".join(map(describe, items)))
+    is_new = node.attribute("new_axis", Kind.INTEGER, 0)
+    axis = axis_within(node.required("axis", Kind.INTEGER), items[0].ndim + (1 if is_new else 0))
     try:
         return np.stack(items, axis) if is_new else np.concatenate(items, axis)
     except ValueError as error:
         found = ", ".join(map(describe, items))
         raise ExecutionError("parts do not fit each other", expected="extents that agree", found=found) from error
-
-
-def _axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise ModelError("axis out of range", expected=f"{-rank} to {rank - 1}", found=axis)
-    return axis % rank
 
 
 @runs_on_host("Optional")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.errors import ExecutionError, ModelError
-from glowstone.host.registry import Array, HostNode, HostValue, array_at, describe, runs_on_host
+from glowstone.host.registry import Array, HostNode, HostValue, Kind, array_at, describe, fitting, runs_on_host
 
 LONGEST_PATTERN = 1000
 NOT_IN_RE2 = re.compile(r"\(\?(=|!|<=|<!|P=|\()|\\[1-9]")
@@ -47,26 +47,31 @@ def _mapped(texts: Array, function: Callable[[str], Any]) -> list[Any]:
 @runs_on_host("Constant", texts=True)
 def constant(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """A constant of texts."""
-    texts = node.attribute("value_strings")
+    texts = node.attribute("value_strings", Kind.TEXTS)
     if texts is not None:
         return text_array(list(texts), (len(texts),))
-    value = node.attribute("value")
-    return text_array([node.attribute("value_string", "")], ()) if value is None else np.asarray(value)
+    value = node.attribute("value", Kind.TENSOR)
+    return text_array([node.attribute("value_string", Kind.TEXT, "")], ()) if value is None else np.asarray(value)
 
 
 @runs_on_host("StringConcat")
 def string_concat(node: HostNode, operands: Sequence[HostValue]) -> Array:
-    first, second = np.broadcast_arrays(texts_at(node, operands, 0), texts_at(node, operands, 1))
-    pairs = zip(first.reshape(-1).tolist(), second.reshape(-1).tolist(), strict=True)
-    return text_array([f"{one}{other}" for one, other in pairs], first.shape)
+    first, second = texts_at(node, operands, 0), texts_at(node, operands, 1)
+
+    def joined() -> Array:
+        starts, ends = np.broadcast_arrays(first, second)
+        pairs = zip(starts.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=True)
+        return text_array([f"{start}{end}" for start, end in pairs], starts.shape)
+
+    return fitting(joined, first, describe(second))
 
 
 @runs_on_host("StringSplit")
 def string_split(node: HostNode, operands: Sequence[HostValue]) -> tuple[Array, Array]:
     """Parts on a last axis that is as long as the longest list of them, empty texts behind; and how many there are."""
     x = texts_at(node, operands, 0)
-    separator = node.attribute("delimiter") or None
-    most = node.attribute("maxsplit", -1)
+    separator = node.attribute("delimiter", Kind.TEXT) or None
+    most = node.attribute("maxsplit", Kind.INTEGER, -1)
     parts: list[list[str]] = _mapped(x, lambda text: text.split(separator, most))
     length = max(map(len, parts), default=0)
     padded = [part for row in parts for part in (*row, *[""] * (length - len(row)))]
@@ -81,18 +86,18 @@ def string_normalizer(node: HostNode, operands: Sequence[HostValue]) -> Array:
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ExecutionError("texts to normalize are no list", expected="[C] or [1, C]", found=describe(x))
     changes: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
-    action = node.attribute("case_change_action", "NONE")
+    action = node.attribute("case_change_action", Kind.TEXT, "NONE")
     if action not in changes:
         raise ModelError("attribute case_change_action is unknown", expected=", ".join(changes), found=action)
-    compared: Callable[[str], str] = str if node.attribute("is_case_sensitive", 0) else str.casefold
-    stops = {compared(word) for word in node.attribute("stopwords", ())}
+    compared: Callable[[str], str] = str if node.attribute("is_case_sensitive", Kind.INTEGER, 0) else str.casefold
+    stops = {compared(word) for word in node.attribute("stopwords", Kind.TEXTS, ())}
     kept = [changes[action](text) for text in _mapped(x, str) if compared(text) not in stops] or [""]
     return text_array(kept, (*x.shape[:-1], len(kept)))
 
 
 @runs_on_host("RegexFullMatch")
 def regex_full_match(node: HostNode, operands: Sequence[HostValue]) -> Array:
-    x, pattern = texts_at(node, operands, 0), node.attribute("pattern", "")
+    x, pattern = texts_at(node, operands, 0), node.attribute("pattern", Kind.TEXT, "")
     if len(pattern) > LONGEST_PATTERN or NOT_IN_RE2.search(pattern):
         raise ModelError("not a pattern of RE2", expected=f"at most {LONGEST_PATTERN} characters", found=pattern[:80])
     try:
@@ -104,13 +109,14 @@ def regex_full_match(node: HostNode, operands: Sequence[HostValue]) -> Array:
 
 @runs_on_host("Equal", texts=True)
 def equal(node: HostNode, operands: Sequence[HostValue]) -> Array:
-    return np.asarray(texts_at(node, operands, 0) == texts_at(node, operands, 1), np.bool_)
+    first, second = texts_at(node, operands, 0), texts_at(node, operands, 1)
+    return fitting(lambda: np.asarray(first == second, np.bool_), first, describe(second))
 
 
 @runs_on_host("Cast", texts=True)
 def cast(node: HostNode, operands: Sequence[HostValue]) -> Array:
     """Numbers from and to texts; `to` is the NumPy type."""
-    x, target = array_at(node, operands, 0), node.attribute("to")
+    x, target = array_at(node, operands, 0), node.required("to", Kind.TYPE)
     if is_text(x):
         return _numbers(x, target) if target != np.dtype(object) else x
     return text_array([_written(value) for value in x.reshape(-1)], x.shape)
@@ -119,7 +125,8 @@ def cast(node: HostNode, operands: Sequence[HostValue]) -> Array:
 def _numbers(texts: Array, target: np.dtype[Any]) -> Array:
     read: Callable[[str], Any] = int if target.kind in "iu" else float
     try:
-        return np.array(_mapped(texts, read), target).reshape(texts.shape)
+        with np.errstate(over="ignore"):  # what is too large for the type is infinite
+            return np.array(_mapped(texts, read), target).reshape(texts.shape)
     except (ValueError, OverflowError) as error:
         raise ExecutionError("a text is no number", expected=target, found=str(error)) from error
 
