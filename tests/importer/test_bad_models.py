@@ -344,7 +344,8 @@ def test_texts_that_do_not_fit_their_extents(extents):
 
 def test_errors_after_the_import_name_the_file(tmp_path):
     path = tmp_path / "large.onnx"
-    onnx.save(model([node("MatMul", ["x", "y0"])], inputs={"x": [900, 900], "y0": [900, 900]}), path)
+    products = [node("MatMul", ["x", "x"], ["a"]), node("MatMul", ["a", "x"])]
+    onnx.save(model(products, inputs={"x": [900, 900]}), path)
     with pytest.raises(LimitError) as caught:
         glowstone.compile(path, cache=False, memory_limit=1)
     assert caught.value.file == str(path)
