@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from glowstone.irgen.generator import Application, Generator
 from glowstone.irgen.rules.table import generates
 from glowstone.lir import Reduce, TreeSums
@@ -15,7 +13,9 @@ from glowstone.types import ElementType, TensorType
 
 PART_WALKS = 128
 """Walks (a row through a tree) that are worth a unit of their own."""
-MOST_PARTS = 16
+BLOCK_ROWS = 64
+"""About what a unit takes of the rows: from so many on, rows make units too."""
+WANTED_UNITS = 16
 
 
 @generates(TreeScores)
@@ -50,4 +50,5 @@ def generate_tree_scores(generator: Generator, application: Application) -> None
 
 def part_count(rows: int, trees: int) -> int:
     """How many parts the trees are dealt to, from the extents alone, so that sums have a fixed order."""
-    return int(np.clip(trees // PART_WALKS, 1, max(1, MOST_PARTS // rows)))
+    wanted = WANTED_UNITS // -(-rows // BLOCK_ROWS)
+    return max(1, min(wanted, trees, rows * trees // PART_WALKS))
