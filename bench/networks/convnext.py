@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 EXTENT = 224
 CLASSES = 1000
@@ -18,7 +18,7 @@ EXPANSION = 4
 
 def build(seed: int = 0, stages: Sequence[tuple[int, int]] = STAGES) -> onnx.ModelProto:
     """`stages` are (blocks, channels)."""
-    write = ModelWriter("convnext", seed)
+    write = NetworkWriter("convnext", seed)
     x, channels = "x", 3
     for index, (depth, filters) in enumerate(stages):
         if index == 0:
@@ -34,7 +34,7 @@ def build(seed: int = 0, stages: Sequence[tuple[int, int]] = STAGES) -> onnx.Mod
     return write.image_classifier(write.node("Flatten", x), channels, EXTENT, CLASSES)
 
 
-def _block(write: ModelWriter, x: str, channels: int) -> str:
+def _block(write: NetworkWriter, x: str, channels: int) -> str:
     y = write.convolution(x, channels, channels, KERNEL, groups=channels, gain=1.0)
     y = write.layer_normalization(write.node("Transpose", y, perm=[0, 2, 3, 1]), channels)
     y = write.gelu(write.linear(y, channels, EXPANSION * channels))
@@ -43,7 +43,7 @@ def _block(write: ModelWriter, x: str, channels: int) -> str:
     return write.node("Add", y, x)
 
 
-def _channel_normalization(write: ModelWriter, x: str, channels: int) -> str:
+def _channel_normalization(write: NetworkWriter, x: str, channels: int) -> str:
     """Layer normalization over the channels of an image."""
     last = write.layer_normalization(write.node("Transpose", x, perm=[0, 2, 3, 1]), channels)
     return write.node("Transpose", last, perm=[0, 3, 1, 2])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 EXTENT = 224
 CLASSES = 1000
@@ -25,7 +25,7 @@ BLOCKS = (
 
 def build(seed: int = 0, blocks: Sequence[tuple[int, int, int, int, int]] = BLOCKS) -> onnx.ModelProto:
     """`blocks` are (expansion, filters, repetitions, first stride, kernel)."""
-    write = ModelWriter("efficientnet", seed)
+    write = NetworkWriter("efficientnet", seed)
     x, channels = write.silu(write.convolution("x", 3, STEM, 3, stride=2)), STEM
     for expansion, filters, repetitions, first, kernel in blocks:
         for index in range(repetitions):
@@ -42,7 +42,7 @@ def build(seed: int = 0, blocks: Sequence[tuple[int, int, int, int, int]] = BLOC
     return write.image_classifier(x, HEAD, EXTENT, CLASSES)
 
 
-def _squeeze_and_excite(write: ModelWriter, x: str, channels: int, squeezed: int) -> str:
+def _squeeze_and_excite(write: NetworkWriter, x: str, channels: int, squeezed: int) -> str:
     pooled = write.node("GlobalAveragePool", x)
     reduced = write.silu(write.convolution(pooled, channels, squeezed, 1))
     gate = write.node("Sigmoid", write.convolution(reduced, squeezed, channels, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 WIDTH, DEPTH, HEADS = 768, 12, 12
 VOCABULARY, POSITIONS = 50257, 1024
@@ -22,7 +22,7 @@ def build(
     vocabulary: int = VOCABULARY,
 ) -> onnx.ModelProto:
     """token and position i64 [1, 1], past_key_* and past_value_* [1, heads, past, size] in."""
-    write = ModelWriter("gpt2", seed)
+    write = NetworkWriter("gpt2", seed)
     size = width // heads
     embedding = write.normal(vocabulary, width, deviation=0.5)
     positions = write.node("Gather", write.normal(POSITIONS, width, deviation=0.1), "position")
@@ -42,7 +42,7 @@ def build(
             outputs[f"present_{kind}_{layer}"] = (whole, TensorProto.FLOAT, (1, heads, past + 1, size))
         keys, values = outputs[f"present_key_{layer}"][0], outputs[f"present_value_{layer}"][0]
         scores = write.node("MatMul", query, write.node("Transpose", keys, perm=[0, 1, 3, 2]))
-        scores = write.node("Div", scores, write.scalar(size**0.5))
+        scores = write.node("Div", scores, write.constant(size**0.5))
         mixed = write.node("MatMul", write.node("Softmax", scores, axis=-1), values)
         merged = write.node("Reshape", write.node("Transpose", mixed, perm=[0, 2, 1, 3]), write.integers(0, 1, width))
         x = write.node("Add", x, write.linear(merged, width, width, gain=0.5))
@@ -53,9 +53,9 @@ def build(
     return write.model(inputs, {"logits": (logits, TensorProto.FLOAT, (1, 1, vocabulary)), **outputs})
 
 
-def _gelu_new(write: ModelWriter, x: str) -> str:
+def _gelu_new(write: NetworkWriter, x: str) -> str:
     """The tanh form of GELU, spelled out."""
-    cube = write.node("Pow", x, write.scalar(3.0))
-    inner = write.node("Add", x, write.node("Mul", cube, write.scalar(0.044715)))
-    curve = write.node("Tanh", write.node("Mul", inner, write.scalar((2 / 3.141592653589793) ** 0.5)))
-    return write.node("Mul", write.node("Mul", x, write.scalar(0.5)), write.node("Add", curve, write.scalar(1.0)))
+    cube = write.node("Pow", x, write.constant(3.0))
+    inner = write.node("Add", x, write.node("Mul", cube, write.constant(0.044715)))
+    curve = write.node("Tanh", write.node("Mul", inner, write.constant((2 / 3.141592653589793) ** 0.5)))
+    return write.node("Mul", write.node("Mul", x, write.constant(0.5)), write.node("Add", curve, write.constant(1.0)))

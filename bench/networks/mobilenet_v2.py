@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 EXTENT = 224
 CLASSES = 1000
@@ -16,8 +16,8 @@ BLOCKS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3,
 
 def build(seed: int = 0, blocks: Sequence[tuple[int, int, int, int]] = BLOCKS) -> onnx.ModelProto:
     """`blocks` are (expansion, filters, repetitions, first stride)."""
-    write = ModelWriter("mobilenet_v2", seed)
-    low, high = write.scalar(0.0), write.scalar(6.0)
+    write = NetworkWriter("mobilenet_v2", seed)
+    low, high = write.constant(0.0), write.constant(6.0)
 
     def clipped(x: str) -> str:
         return write.node("Clip", x, low, high)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 EXTENT = 224
 CLASSES = 1000
@@ -16,7 +16,7 @@ HIDDEN = 4096
 
 def build(seed: int = 0, stages: Sequence[tuple[int, int]] = VGG19, hidden: int = HIDDEN) -> onnx.ModelProto:
     """`stages` are (convolutions, channels) between the poolings."""
-    write = ModelWriter("vgg", seed)
+    write = NetworkWriter("vgg", seed)
     x, channels, extent = "x", 3, EXTENT
     for depth, filters in stages:
         for _ in range(depth):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from networks.writer import ModelWriter
+from networks.writer import NetworkWriter
 
 EXTENT = 224
 CLASSES = 1000
@@ -16,7 +16,7 @@ EXPANSION = 4
 
 def build(seed: int = 0, width: int = WIDTH, depth: int = DEPTH, heads: int = HEADS) -> onnx.ModelProto:
     """One image in, logits from the class token out."""
-    write = ModelWriter("vit", seed)
+    write = NetworkWriter("vit", seed)
     patches = (EXTENT // PATCH) ** 2
     length = patches + 1
     x = write.convolution("x", 3, width, PATCH, stride=PATCH, pad=0, gain=1.0)
@@ -28,5 +28,5 @@ def build(seed: int = 0, width: int = WIDTH, depth: int = DEPTH, heads: int = HE
         x = write.node("Add", x, attended)
         hidden = write.gelu(write.linear(write.layer_normalization(x, width), width, EXPANSION * width))
         x = write.node("Add", x, write.linear(hidden, EXPANSION * width, width, gain=0.5))
-    x = write.node("Gather", write.layer_normalization(x, width), write.tensor(np.array(0, np.int64)), axis=1)
+    x = write.node("Gather", write.layer_normalization(x, width), write.parameter(np.array(0, np.int64)), axis=1)
     return write.image_classifier(x, width, EXTENT, CLASSES)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from helpers.graph_text import assert_same_results
-from helpers.networks.writer import NetworkWriter
 
 from glowstone.graph import evaluate_graph, print_graph, rebuild
 from glowstone.graph_passes import CANONICAL
 from glowstone.importer import import_model, open_model
+from networks.writer import NetworkWriter
 
 FEATURES = 6
 OTHER_BATCH = 3

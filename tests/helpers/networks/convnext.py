@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx
 
-from helpers.networks.writer import NetworkWriter
+from networks.writer import NetworkWriter
 
 KERNEL, PATCH, EXPANSION = 7, 4, 4
 CLASSES = 100

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from helpers.networks.writer import OPSET, NetworkWriter
+from networks.writer import OPSET, NetworkWriter
 
 POSITIONS = 256
 EXPANSION = 4

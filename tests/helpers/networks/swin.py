@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from helpers.networks.writer import OPSET, NetworkWriter
+from networks.writer import OPSET, NetworkWriter
 
 PATCH, EXPANSION = 4, 4
 MASKED = -100.0

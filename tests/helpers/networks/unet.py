@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from helpers.networks.writer import OPSET, NetworkWriter
+from networks.writer import OPSET, NetworkWriter
 
 CLASSES = 3
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from helpers.networks.writer import OPSET, NetworkWriter
+from networks.writer import OPSET, NetworkWriter
 
 CLASSES = 10
 BINS = 16  # of the distribution over the distance to each side of a box
