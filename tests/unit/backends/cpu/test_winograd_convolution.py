@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import glowstone
+from glowstone.api.compilation import Request, compile_request
 from glowstone.backends.cpu.convolution_choice import winograd_tile
 from glowstone.backends.cpu.ops import WinogradConv
 from glowstone.backends.cpu.target import Target
+from glowstone.backends.cpu.tuning import WINOGRAD, ConvolutionCase, ConvolutionChoice, Tuning
 from glowstone.backends.cpu.winograd_transforms import FILTERINGS
 from glowstone.lir.operations.convolution import convolve
 
@@ -61,6 +64,24 @@ def test_compiled_convolutions(inputs, outputs, size, pads, batch):
     assert np.abs(found - expected).max() <= WORST_ERROR * np.abs(expected).max()
     doubled = model(np.concatenate([x, x]))
     assert np.abs(doubled[batch:] - expected).max() <= WORST_ERROR * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("algorithm", WINOGRAD)
+@pytest.mark.parametrize(("inputs", "outputs"), [(64, 64), (96, 24), (128, 256), (256, 256), (512, 512)])
+def test_error_of_layers_as_networks_have_them(inputs, outputs, algorithm):
+    """Against float64, with activations that are positive, as behind a ReLU."""
+    side = 15
+    case = ConvolutionCase(inputs, outputs, 1, (3, 3), (1, 1), (1, 1), 1, side, side)
+    tuning = Tuning({case: ConvolutionChoice(algorithm)})
+    serialized = convolution_model(inputs, outputs, side, side, [1] * 4, seed=outputs)
+    model = compile_request(Request(serialized, shapes={"x": (1, inputs, side, side)}, tuning=tuning))
+    assert "WinogradConvolution" in operations_of(model)
+    x = np.abs(np.random.default_rng(inputs).standard_normal((1, inputs, side, side))).astype(np.float32)
+    weights = onnx.load_model_from_string(serialized).graph.initializer
+    w, b = (numpy_helper.to_array(one).astype(np.float64) for one in weights)
+    sums = convolve(x.astype(np.float64), w, (side, side), (1, 1), (1, 1), (1, 1), 1) + b[:, None, None]
+    expected = np.maximum(sums + x if inputs == outputs else sums, 0)
+    assert np.abs(model(x) - expected).max() <= WORST_ERROR * expected.max()
 
 
 def test_strict_numerics_never_use_it():

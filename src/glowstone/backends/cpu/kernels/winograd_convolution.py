@@ -75,8 +75,8 @@ class WinogradFamily(KernelFamily):
         )
 
     def tile(self, instruction: Instruction, target: Target) -> str:
-        panel = instruction.operands[2].shape[3]
-        return f"{ProductTile.of(target, panel).rows} tiles x {panel} channels"
+        side, panel = cast(WinogradConvolution, instruction.operation).tile, instruction.operands[2].shape[3]
+        return f"{ProductTile.of(target, panel).rows} tiles of {side} x {side} pixels x {panel} channels"
 
     def build(self, key: KernelKey, target: Target, emitter: Emitter) -> None:
         from glowstone.backends.cpu.generators.winograd import WinogradGenerator
