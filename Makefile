@@ -12,7 +12,8 @@ LINT := .environments/lint
 FIGURES := .environments/figures
 BENCH := .environments/bench
 
-RANDOM_TESTS := tests/properties/test_random_graphs.py tests/properties/test_random_onnx_models.py tests/operators/test_vector_levels.py
+RANDOM_TESTS := tests/properties/test_random_graphs.py tests/properties/test_random_onnx_models.py
+RANDOM_TESTS += tests/operators/test_vector_levels.py tests/models/test_passes.py
 CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/bin/lint-imports --no-cache
 
 .PHONY: help demo test fuzz nightly lint conformance pages figures bench clean
@@ -20,7 +21,7 @@ CHECKS = $(1)/bin/ruff check --output-format=concise . && $(1)/bin/mypy && $(1)/
 help:
 	@echo "make demo      read lines of text and time ResNet-50 with models compiled to machine code"
 	@echo "make test      lint, type check, check the imports, and run every test"
-	@echo "make nightly   thousands of random graphs and models, and all samples at every vector level"
+	@echo "make nightly   thousands of random graphs and models, all samples at every vector level, every half of the passes"
 	@echo "make fuzz      compile and run 20,000 damaged models (MUTANTS=20000)"
 	@echo "make lint      the checks alone"
 	@echo "make conformance  run onnx's backend suite and list its outcomes anew"

@@ -11,7 +11,7 @@ import glowstone
 from glowstone.tools import recognizer
 
 SHAPES = 100  # of each model
-COMPARED = 5  # every fifth shape, and the special ones, go through the full pipeline as well
+COMPARED = 10  # every tenth shape, and the special ones, go through the full pipeline as well
 SPECIAL = 3
 SETTLED = 10  # shapes after which every kernel is there
 MOST_TEMPLATES = 3
