@@ -213,7 +213,7 @@ def without_fields(data: bytes, is_same: Callable[[bytes], bool]) -> bytes:
         places = list(_places(model))
         if position >= len(places):
             break
-        message, name, index = places[-1 - position]
+        message, name, index = places[position]
         if index is None:
             message.ClearField(name)
         else:
@@ -228,13 +228,12 @@ def without_fields(data: bytes, is_same: Callable[[bytes], bool]) -> bytes:
 
 
 def _places(model: onnx.ModelProto) -> Iterable[tuple[object, str, int | None]]:
-    """Everything that can be left out: messages in repeated fields, and fields that are set."""
+    """Fields that are set, and each message of a repeated one: all that can be left out; what holds more first."""
     for message in messages(model):
         for entry, value in message.ListFields():
+            yield message, entry.name, None
             if is_repeated(value) and entry.message_type is not None:
                 yield from ((message, entry.name, index) for index in range(len(value)))
-            else:
-                yield message, entry.name, None
 
 
 def main() -> int:

@@ -36,6 +36,8 @@ MEMORY_LIMIT = 256 << 20
 """Of planned memory, in bytes."""
 ADDRESS_SPACE = 4 << 30
 """Bytes that may be mapped beyond what is mapped when the process has started."""
+RUNS = 2
+"""Of a model, at extents of symbolic dimensions of their own."""
 MOST_FED_BYTES = 1 << 24
 """A model whose inputs are larger is not run."""
 LARGEST_NOMINAL = 4
@@ -66,10 +68,11 @@ def attempt(depth: str, seed: int, path: Path) -> Reply:
             return _planned(path)
         model = glowstone.compile(path, cache=False, threads=1, memory_limit=MEMORY_LIMIT)
         stage = "stopped"
-        feeds = _feeds(model.inputs, np.random.default_rng(seed))
-        if feeds is None:
-            return Reply("compiled")
-        model.run(feeds)
+        for number in range(RUNS):
+            feeds = _feeds(model.inputs, np.random.default_rng([seed, number]))
+            if feeds is None:
+                return Reply("compiled")
+            model.run(feeds)
     except GlowstoneError as error:
         if isinstance(error, InternalError) or not error.message:
             return _fault(error)

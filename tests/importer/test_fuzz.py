@@ -7,10 +7,13 @@ as the environment's GLOWSTONE_FUZZ says (`make fuzz`), and then half of them ru
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
-from helpers.mutation_campaign import try_all
+from helpers.blocks import transformer_block
+from helpers.mutation import mutant
+from helpers.mutation_campaign import Worker, try_all, without_fields
 
 FEW = 2000
 MUTANTS = int(os.environ.get("GLOWSTONE_FUZZ", FEW))
@@ -40,3 +43,24 @@ def test_mutants_are_refused_or_run(tmp_path: Path, record_property):
     record_property(
         "coverage", (text, MUTANTS, coverage.parsed, refused, planned, sum(run.values()), run["ran"] + run["stopped"])
     )
+
+
+def test_a_mutant_is_made_from_its_number_alone():
+    models = {"block": transformer_block().SerializeToString(deterministic=True)}
+    made = [mutant(number, models) for number in range(40)]
+    assert [mutant(number, models) for number in reversed(range(40))] == made[::-1]
+    assert len({one.data for one in made}) > 30
+    assert any(mutant(one.number, models, ()).data != one.data for one in made)
+
+
+def test_a_fault_is_made_smaller():
+    data = transformer_block().SerializeToString()
+    smallest = without_fields(data, lambda other: b"Softmax" in other)
+    assert b"Softmax" in smallest
+    assert len(smallest) < 40
+
+
+def test_a_process_that_ends_is_a_fault_and_another_goes_on(tmp_path):
+    with contextlib.closing(Worker(tmp_path)) as worker:
+        assert worker.attempt(b"", "no such depth", 0).kind == "fault"
+        assert worker.attempt(b"", "plan", 0).kind == "refused"
