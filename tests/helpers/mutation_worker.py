@@ -36,6 +36,8 @@ MEMORY_LIMIT = 256 << 20
 """Of planned memory, in bytes."""
 ADDRESS_SPACE = 4 << 30
 """Bytes that may be mapped beyond what is mapped when the process has started."""
+CHECKED_ONE_OF = 4
+"""Models compiled to machine code, of which one is verified after every pass."""
 RUNS = 2
 """Of a model, at extents of symbolic dimensions of their own."""
 MOST_FED_BYTES = 1 << 24
@@ -66,7 +68,8 @@ def attempt(depth: str, seed: int, path: Path) -> Reply:
     try:
         if depth == "plan":
             return _planned(path)
-        model = glowstone.compile(path, cache=False, threads=1, memory_limit=MEMORY_LIMIT)
+        checked = {"check": seed % CHECKED_ONE_OF == 0}
+        model = glowstone.compile(path, cache=False, threads=1, memory_limit=MEMORY_LIMIT, options=checked)
         stage = "stopped"
         for number in range(RUNS):
             feeds = _feeds(model.inputs, np.random.default_rng([seed, number]))
