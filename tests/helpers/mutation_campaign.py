@@ -22,8 +22,9 @@ from pathlib import Path
 
 import onnx
 
-from helpers.mutation import MOST_EDITS, Mutant, is_parsed, is_repeated, messages, mutant
+from helpers.mutation import MOST_EDITS, Mutant, is_parsed, mutant
 from helpers.mutation_corpus import corpus, write_weights
+from helpers.mutation_edits import is_repeated, messages
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 20.0
