@@ -349,3 +349,20 @@ def test_errors_after_the_import_name_the_file(tmp_path):
     with pytest.raises(LimitError) as caught:
         glowstone.compile(path, cache=False, memory_limit=1)
     assert caught.value.file == str(path)
+
+
+def test_a_result_behind_those_that_there_are():
+    """Found by mutants: one result is named, but a later one than the operator has."""
+    error = refused(UnsupportedError, model([node("Relu", ["x"], ["", "y"])]), "a result of the operator")
+    assert (error.expected, error.found) == ("at most 1 results", 2)
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_none_come_without_warnings():
+    """Found by mutants: bounds that are infinite, in what is computed at compile time."""
+    numbers = node("RandomUniform", [], ["a"], low=float("-inf"), high=float("inf"), shape=[2], seed=1.0)
+    constant = tensor("c", [[np.inf, -np.inf]] * 2, np.float32)
+    proto = model([numbers, node("MatMul", ["c", "c"])], outputs=("y", "a"), initializers=[constant])
+    found = glowstone.compile(proto, cache=False).run({"x": np.zeros((2, 3), np.float32)})
+    assert np.isnan(found["y"]).all()
+    assert np.isnan(found["a"]).all()

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from glowstone.graph.graph import Graph, Node, Value
-from glowstone.graph.operator import as_tuple
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -20,7 +19,7 @@ def evaluate_graph(
     values: dict[Value, Array] = {value: np.asarray(inputs[value.name]) for value in graph.inputs}
     for node in graph.nodes:
         operands = [values[operand] if operand is not None else None for operand in node.operands]
-        results = as_tuple(node.operator.reference(*operands))
+        results = node.operator.evaluate(*operands)
         for value, array in zip(node.results, results, strict=True):
             values[value] = np.asarray(array)
         if observe is not None:

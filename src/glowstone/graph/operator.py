@@ -126,7 +126,12 @@ class Operator:
                 return None
             else:
                 arrays.append(operand.known)
-        return as_tuple(self.reference(*arrays))
+        return self.evaluate(*arrays)
+
+    def evaluate(self, *arrays: Array | None) -> tuple[Array, ...]:
+        """The results of `reference`. What is no number, or beyond its type's range, is data: there is no warning."""
+        with np.errstate(all="ignore"):
+            return as_tuple(self.reference(*arrays))
 
     @classmethod
     def samples(cls) -> Sequence[Sample]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.graph import Builder, Graph, Node, Tensor, as_tuple
+from glowstone.graph import Builder, Graph, Node, Tensor
 from glowstone.ops import Constant
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -59,7 +59,7 @@ def _results(node: Node) -> tuple[object, ...] | None:
     size = sum(math.prod(value.shape) * value.element.size for value in node.results)
     if not arrays or size > max(FOLDING_LIMIT, sum(map(_held_bytes, arrays))):
         return None
-    return as_tuple(node.operator.reference(*arrays))
+    return node.operator.evaluate(*arrays)
 
 
 def _held_bytes(array: Array | None) -> int:

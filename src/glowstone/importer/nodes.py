@@ -138,14 +138,14 @@ def import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
     except GlowstoneError as error:
         raise error.with_context(node=name, operator=node.op_type) from error.__cause__
     results = results if isinstance(results, tuple) else (results,)
-    named = [output for output in node.output if output]
-    if len(named) > len(results):
+    needed = max((index + 1 for index, output in enumerate(node.output) if output), default=0)
+    if needed > len(results):
         raise UnsupportedError(
             "a result of the operator is not supported",
             node=name,
             operator=node.op_type,
             expected=f"at most {len(results)} results",
-            found=len(named),
+            found=needed,
         )
     for output, value in zip(node.output, results, strict=False):
         if output:

@@ -12,4 +12,5 @@ from glowstone.ops.constant import known_array
 def generate_known(generator: Generator, application: Application) -> None:
     """Numbers too many for the host to pass about."""
     arrays = [known_array(operand, "of a number") for operand in application.operands if operand is not None]
-    generator.bind(application.result, generator.plan_constant(application.operator.reference(*arrays)))
+    (result,) = application.operator.evaluate(*arrays)
+    generator.bind(application.result, generator.plan_constant(result))
