@@ -34,7 +34,7 @@ from glowstone.runtime.threads import default_threads
 
 logger = logging.getLogger("glowstone")
 
-LARGE_CONSTANTS = 4 << 20
+LARGE_CONSTANTS = 1 << 20
 """Bytes of weights. With fewer, to look for memory that can be given back takes longer than it is worth."""
 LEAST_NODES = 48
 MOST_PROCESSES = 4
