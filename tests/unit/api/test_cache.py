@@ -13,7 +13,7 @@ from helpers.processes import run_python
 
 import glowstone
 from glowstone.api.digest_index import file_state, known_digest, remember_digest
-from glowstone.runtime.cache import HEADER_BYTES, Cache
+from glowstone.runtime.cache import HEADER_BYTES, LARGE_BYTES, Cache
 
 _COMPILE = """
 import json, sys
@@ -136,3 +136,19 @@ def test_a_changed_file_is_compiled_again(tmp_path):
     first = glowstone.compile(path, options=options)(x)
     save_matrix_product(path, 2, 3, 4, scale=2.0)
     np.testing.assert_allclose(glowstone.compile(path, options=options)(x), 2 * first, rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [LARGE_BYTES // 2, LARGE_BYTES + 24])
+def test_entries_of_any_size_are_whole_and_read_only(size, tmp_path):
+    """Large ones are read, small ones mapped; damage of either is found."""
+    folder = tmp_path / "entries"
+    cache = Cache.open(folder, 1 << 40)
+    content = np.random.default_rng(size).integers(256, size=size, dtype=np.uint8)
+    cache.put("entry", content.data)
+    found = cache.get("entry")
+    assert found.readonly
+    np.testing.assert_array_equal(np.frombuffer(found, np.uint8), content)
+    with (folder / "entry").open("r+b") as file:
+        file.seek(size // 2)
+        file.write(bytes([content[size // 2 - HEADER_BYTES] ^ 1]))
+    assert cache.get("entry") is None
