@@ -15,7 +15,8 @@ import numpy as np
 import onnx
 import pytest
 from helpers.agreement import assert_agrees
-from helpers.graph_execution import interpret_graph
+from helpers.graph_execution import compile_graph, interpret_graph
+from helpers.graph_text import graph_of
 from helpers.machine_code import machine_code_alone
 from helpers.peer import Peer
 from onnx import helper, parser
@@ -510,3 +511,25 @@ def test_exported_models_show_the_bodies():
     (node,) = (node for node in exported.graph.node if node.op_type == "If")
     bodies = {attribute.name: [part.op_type for part in attribute.g.node] for attribute in node.attribute}
     assert bodies == {"then_body": ["MatMul", "MatMul", "Tanh"], "else_body": ["Neg"]}
+
+
+@pytest.mark.parametrize("count", [0, 2, 3])
+def test_rows_behind_the_last_pass_are_zero(count):
+    """Where a count that is known ends a loop before the rows that it scans do."""
+    graph = graph_of(f"""
+        "known"
+        input %x: f32[3,2]
+        %0 = Constant{{tensor=i64[]{{{count}}}}}() : i64[]
+        %1, %2 = Loop{{body={{ "body"
+          input %number: i64[]
+          input %row: f32[2]
+          %0 = Constant{{tensor=bool[]{{True}}}}() : bool[]
+          output goes_on = %0
+          output row = %row
+        }}, scanned=1}}(%0, _, %x) : f32[3,2], i64[]
+        output y = %1
+        """)
+    x = np.arange(1, 7, dtype=np.float32).reshape(3, 2)
+    expected = x * (np.arange(3) < count)[:, None]
+    for run in (evaluate_graph, interpret_graph, lambda graph, feeds: compile_graph(graph).run(feeds)):
+        np.testing.assert_array_equal(run(graph, {"x": x})["y"], expected)

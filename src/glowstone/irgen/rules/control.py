@@ -116,7 +116,7 @@ class _LoopRule:
         for result, value in zip(self._results, self._carried, strict=True):
             self._generator.bind(result, self._generator.view(value))
         for value in self._stacked:
-            self._generator.result(value)
+            self._first_rows(value)
 
     def _limit(self) -> View:
         """The most passes, as an element in memory."""
@@ -142,9 +142,9 @@ class _LoopRule:
         return number
 
     def _first_rows(self, value: Value) -> View:
-        """Where rows are stacked."""
-        view = self._generator.result(value)
-        if view.size and self._passes.known is None:
+        """Where rows are stacked: zero from the start, unless every one of them will be written."""
+        view, passes = self._generator.result(value), self._passes.known
+        if view.size and (passes is None or int(passes.reshape(())) < view.shape[0]):
             self._generator.emit(Fill(0), view)
         return view
 
