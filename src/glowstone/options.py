@@ -6,6 +6,7 @@ environment beats the default. Reading options touches no file.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -54,13 +55,34 @@ def _optional_path(value: object) -> Path | None:
     return Path(value).expanduser()
 
 
-def _optional_count(value: object) -> int | None:
-    if value is None:
-        return None
+def _count(value: object) -> int:
     text = str(value).strip()
     if isinstance(value, bool) or not text.isdecimal() or int(text) < 1:
         raise ValueError("a number, 1 or more")
     return int(text)
+
+
+def _optional_count(value: object) -> int | None:
+    return None if value is None else _count(value)
+
+
+def _seconds(value: object) -> float:
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        seconds = 0.0
+    if isinstance(value, bool) or not 0 < seconds < math.inf:
+        raise ValueError("seconds, more than 0")
+    return seconds
+
+
+def _paths(value: object) -> tuple[Path, ...]:
+    """Folders as a sequence or as text with the system's path separator between; empty ones are dropped."""
+    if isinstance(value, str):
+        value = [part for part in value.split(os.pathsep) if part]
+    if not isinstance(value, list | tuple) or not all(isinstance(path, str | os.PathLike) for path in value):
+        raise ValueError(f"paths, as a list or with {os.pathsep} between")
+    return tuple(Path(path).expanduser() for path in value)
 
 
 def _names(value: object) -> tuple[str, ...]:
@@ -101,6 +123,42 @@ class Options:
         "GLOWSTONE_COMPILE_PROCESSES",
         _optional_count,
         "processes that compile the kernels of a large model; the physical cores, at most 4, by default",
+    )
+    external_data_roots: tuple[Path, ...] = _option(
+        (), "GLOWSTONE_EXTERNAL_DATA_ROOTS", _paths, "folders besides the model's own that external data may lie in"
+    )
+    compile_seconds: float = _option(
+        600.0, "GLOWSTONE_COMPILE_SECONDS", _seconds, "seconds that compiling, at one shape, may take"
+    )
+    compile_memory: int = _option(
+        2048 * _MEBIBYTE,
+        "GLOWSTONE_COMPILE_MEMORY",
+        _bytes,
+        "bytes that compiling may allocate for constants, besides four times what the model's files hold",
+    )
+    fold_value_limit: int = _option(
+        128 * _MEBIBYTE,
+        "GLOWSTONE_FOLD_VALUE_LIMIT",
+        _bytes,
+        "bytes of one value computed at compile time; larger ones are left to the run",
+    )
+    fold_limit: int = _option(
+        512 * _MEBIBYTE,
+        "GLOWSTONE_FOLD_LIMIT",
+        _bytes,
+        "bytes of all values computed at compile time, besides four times what the model's files hold",
+    )
+    node_limit: int = _option(
+        500_000, "GLOWSTONE_NODE_LIMIT", _count, "nodes of a model after functions are expanded and loops unrolled"
+    )
+    function_byte_limit: int = _option(
+        512 * _MEBIBYTE, "GLOWSTONE_FUNCTION_BYTE_LIMIT", _bytes, "bytes of a model's functions after expansion"
+    )
+    nesting_limit: int = _option(
+        32, "GLOWSTONE_NESTING_LIMIT", _count, "depth of graphs in graphs, functions in functions, types in types"
+    )
+    attribute_limit: int = _option(
+        64 * _MEBIBYTE, "GLOWSTONE_ATTRIBUTE_LIMIT", _count, "numbers, or bytes of text, that an attribute may hold"
     )
 
     @staticmethod

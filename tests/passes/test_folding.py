@@ -9,6 +9,8 @@ from helpers.graph_text import check_pass, check_unchanged, graph_of
 from glowstone.graph import evaluate_graph, rebuild
 from glowstone.graph_passes.eliminate_common_subexpressions import eliminate_common_subexpressions
 from glowstone.graph_passes.fold_constants import fold_constants
+from glowstone.options import Options
+from glowstone.support.budget import limited
 
 
 def test_constants_are_folded_through_chains():
@@ -96,45 +98,44 @@ def test_broadcast_results_stay_symbolic():
     assert node.operator.attributes()["tensor"].is_splat
 
 
-def test_large_results_are_left_to_run_time(monkeypatch):
+def test_large_results_are_left_to_run_time():
     text = """
         %0 = Constant{tensor=f32[100]{splat 1.0}}() : f32[100]
         %1 = Constant{tensor=f32[100,1]{splat 2.0}}() : f32[100,1]
         %2 = Add(%0, %1) : f32[100,100]
         output y = %2
         """
-    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 39_999)
-    check_unchanged(fold_constants, text)
-    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 40_000)
-    assert fold_constants(graph_of(text))
+    with limited(Options(fold_value_limit=39_999)):
+        check_unchanged(fold_constants, text)
+    with limited(Options(fold_limit=39_999)):
+        check_unchanged(fold_constants, text)
+    with limited(Options(fold_value_limit=40_000, fold_limit=40_000)):
+        assert fold_constants(graph_of(text))
+        assert not fold_constants(graph_of(text))
 
 
-def test_a_result_no_larger_than_its_operands_is_folded_whatever_its_size(monkeypatch):
-    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 10)
-    check_pass(
-        fold_constants,
-        """
+def test_a_result_no_larger_than_its_operands_is_folded_whatever_its_size():
+    before = """
         %0 = Constant{tensor=i64[2,3]{1, 2, 3, 4, 5, 6}}() : i64[2,3]
         %1 = Transpose{permutation=(1, 0)}(%0) : i64[3,2]
         output y = %1
-        """,
         """
+    after = """
         %0 = Constant{tensor=i64[3,2]{1, 4, 2, 5, 3, 6}}() : i64[3,2]
         output y = %0
-        """,
-    )
-
-
-def test_a_repeated_element_counts_once(monkeypatch):
-    monkeypatch.setitem(fold_constants.__globals__, "FOLDING_LIMIT", 10)
-    check_unchanged(
-        fold_constants,
         """
+    with limited(Options(fold_value_limit=10)):
+        check_pass(fold_constants, before, after)
+
+
+def test_a_repeated_element_counts_once():
+    text = """
         %0 = Constant{tensor=f32[40,40]{splat 1.0}}() : f32[40,40]
         %1 = Add(%0, %0) : f32[40,40]
         output y = %1
-        """,
-    )
+        """
+    with limited(Options(fold_value_limit=10)):
+        check_unchanged(fold_constants, text)
 
 
 @pytest.mark.parametrize("extent", [1, 5])

@@ -26,6 +26,7 @@ from glowstone.runtime.cache import Cache
 from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.threads import default_threads
+from glowstone.support.budget import limited
 from glowstone.support.model_source import ModelSource
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def compile(
     tuning: str | os.PathLike[str] | None = None,
     cache: bool = True,
     memory_limit: int | None = None,
+    external_data_roots: Sequence[str | os.PathLike[str]] | None = None,
     options: Mapping[str, object] | None = None,
 ) -> Model:
     """Compile a model to machine code.
@@ -67,15 +69,18 @@ def compile(
         tuning: a file that `glowstone tune` wrote on this machine; by default choices are made by the rules alone.
         cache: use the cache on disk.
         memory_limit: most bytes of planned memory; by default half of what the control group or the machine has.
+        external_data_roots: folders besides the model's own that its external data may lie in.
         options: see `glowstone.Options`.
 
     Raises:
-        ModelError: the file is no valid model.
+        ModelError: the file is no valid model, or reaches for files that it may not read.
         UnsupportedError: it uses operators or types that are not there.
         ShapeError: a shape does not fit it.
-        LimitError: planned memory is above the limit.
+        LimitError: planned memory, or what compiling takes, is above a limit of the options.
         InputError: an argument of this function is wrong.
     """
+    if external_data_roots is not None:
+        options = {**(options or {}), "external_data_roots": external_data_roots}
     request = Request(
         model, shapes, constants, backend, target, threads, numerics, tuning, cache, memory_limit, options
     )
@@ -102,13 +107,18 @@ class Request:
 def compile_request(request: Request, progress: Progress | None = None) -> Model:
     """`compile`, telling `progress` how many of how many kernels are ready."""
     options = Options.resolve(request.options)
+    with limited(options):
+        return _compiled(request, options, progress)
+
+
+def _compiled(request: Request, options: Options, progress: Progress | None) -> Model:
     if request.numerics not in NUMERICS:
         raise InputError("unknown numerics", expected=" or ".join(NUMERICS), found=request.numerics)
     store = open_cache(options) if request.cache else None
     target = _target(request.backend, request.target, store)
     threads = _threads(request.threads)
     limit = request.memory_limit or options.memory_limit or machine_memory() // 2
-    source = Source(request.model, request.shapes, request.constants)
+    source = Source(request.model, request.shapes, request.constants, options.external_data_roots)
     tuning = _tuning(request.tuning, target)
     library = KernelLibrary(target, kernel_store(store, target))
     job = _Job(source, target, request.numerics, options, limit, library, tuning)
@@ -127,7 +137,8 @@ def _whole(request: Request, progress: Progress | None) -> Whole:
     def whole(inputs: Mapping[str, Any]) -> tuple[Model, Mapping[str, Any]]:
         from glowstone import importer  # the door to the compiler
 
-        source = Source(request.model, request.shapes, request.constants)
+        roots = Options.resolve(request.options).external_data_roots
+        source = Source(request.model, request.shapes, request.constants, roots)
         fixed = importer.deciding_inputs(source.file(), {**inputs, **source.constants})
         constants = {**source.constants, **{name: inputs[name] for name in fixed if name in inputs}}
         left = {name: value for name, value in inputs.items() if name not in constants}
@@ -169,13 +180,17 @@ class _Job:
             self.numerics,
             self.memory_limit,
             self.options.skip_passes,
+            self.options.fold_value_limit,
+            self.options.fold_limit,
             self.tuning.digest,
             compiler_version(),
         )
         engine = self._loaded(store, entry)
         if engine is None:
             engine = self._compiled(progress)
-            store.put(entry, *save(engine, self.source.external_files()))
+            parts = self.source.external_parts()
+            if parts is not None:
+                store.put(entry, *save(engine, parts))
         return engine
 
     def _loaded(self, store: Cache, entry: str) -> Engine | None:
@@ -183,7 +198,7 @@ class _Job:
         if content is None:
             return None
         saved = SavedModel.read(content)
-        if not self.source.has_files(saved.record.external_files):
+        if not self.source.has_parts(saved.record.external_parts):
             return None
         engine = Engine(saved.record.signature, saved.record.reference, self.library, self._make_later(saved))
         saved.restore(engine)

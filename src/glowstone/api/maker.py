@@ -27,6 +27,7 @@ from glowstone.runtime.arena import Bytes, aligned_bytes
 from glowstone.runtime.executable import Argument, Executable
 from glowstone.runtime.kernel_library import Progress
 from glowstone.runtime.runner import prepare
+from glowstone.support.budget import budget, limited
 from glowstone.table import FIRST_ARGUMENT_BASE
 from glowstone.types import Shape
 
@@ -73,6 +74,10 @@ class Maker:
         Raises:
             GlowstoneError: the model cannot have these shapes, or planned memory is above the limit.
         """
+        with limited(self.settings.options):
+            return self._made(call, progress)
+
+    def _made(self, call: Call, progress: Progress | None) -> Executable:
         engine = self._engine
         failure: GlowstoneError | None = None
         shapes, values = call
@@ -135,6 +140,7 @@ class Maker:
         template = compile_template(source, self._named(at[0]), self.settings, known)
         plan_shape(template, None, self.settings)
         with self.settings.stage("pack constants"):
+            budget().take_bytes(template.constants.bytes, "the weights as the code reads them")
             block = aligned_bytes(template.constants.bytes)
             template.constants.freeze(block)
         self._engine.counters.templates += 1
@@ -213,6 +219,7 @@ def _arguments(plan: Plan) -> tuple[tuple[Argument, ...], tuple[Argument, ...]]:
 
 
 def _plan_constants(plan: Plan) -> Bytes:
+    budget().take_bytes(plan.addresses.plan_constant_bytes, "the constants of one shape")
     block = aligned_bytes(plan.addresses.plan_constant_bytes)
     block[:] = 0
     for buffer in plan.program.buffers_of(BufferKind.PLAN_CONSTANT):

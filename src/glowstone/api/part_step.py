@@ -15,6 +15,7 @@ from glowstone.api.workshop import Step
 from glowstone.errors import GlowstoneError, LimitError, ShapeError
 from glowstone.graph import Graph
 from glowstone.importer import Given, Part, import_part
+from glowstone.support.budget import limited
 from glowstone.types import Dimension, ElementType, Shape
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class PartStep(Step):
 
         At first data-dependent extents are nominal; where that does not fit the model, those of this call.
         """
+        with limited(graph.workshop.settings.options):
+            return PartStep._made(graph, remaining, environment)
+
+    @staticmethod
+    def _made(graph: SteppedGraph, remaining: Sequence[int], environment: Environment) -> PartStep:
         failure: GlowstoneError | None = None
         for is_nominal in (True, False):
             givers = _Giver(graph, environment, is_nominal)

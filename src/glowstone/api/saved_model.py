@@ -19,6 +19,7 @@ from glowstone.api.engine import Engine, Shapes, Signature
 from glowstone.runtime.arena import Bytes
 from glowstone.runtime.executable import Argument, Executable
 from glowstone.runtime.runner import prepare
+from glowstone.support.external_data import DataPart
 from glowstone.table import FIRST_ARGUMENT_BASE, Words
 
 if TYPE_CHECKING:
@@ -41,11 +42,11 @@ class ReadyRecord:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     names: tuple[tuple[str, ...], ...]
-    external_files: tuple[tuple[str, str], ...]
-    """Path relative to the model's folder, and digest, of files with external data."""
+    external_parts: tuple[tuple[DataPart, str], ...]
+    """What was read of files with external data, and its digests."""
 
 
-def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[bytes | memoryview]:
+def save(engine: Engine, external_parts: tuple[tuple[DataPart, str], ...]) -> list[bytes | memoryview]:
     """The parts of the entry, in order."""
     from glowstone.api.saved_template import pickle_template  # the compiler is there: the model comes from it
 
@@ -62,7 +63,7 @@ def save(engine: Engine, external_files: tuple[tuple[str, str], ...]) -> list[by
         executable.inputs,
         executable.outputs,
         executable.names,
-        external_files,
+        external_parts,
     )
     second = pickle_template(ready.template, [key for _, _, key in objects])
     records = [pickle.dumps(first, protocol=5), second]

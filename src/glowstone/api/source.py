@@ -13,6 +13,7 @@ import numpy as np
 from glowstone.api.digest_index import file_state, known_digest, remember_digest
 from glowstone.errors import InputError, ModelError
 from glowstone.runtime.cache import Cache
+from glowstone.support.external_data import DataPart, ExternalData
 from glowstone.support.model_source import ModelSource, locate, read_bytes
 from glowstone.types import Shape
 
@@ -31,14 +32,16 @@ class Source:
         model: ModelSource,
         shapes: Mapping[str, Sequence[int]] | None,
         constants: Mapping[str, Array] | None,
+        external_data_roots: tuple[Path, ...] = (),
     ) -> None:
         self._model = model
+        self._roots = external_data_roots
+        self._external = self._external_data()
         self._shapes = {name: _extents(name, shape) for name, shape in (shapes or {}).items()}
         self._constants = {name: np.asarray(array) for name, array in (constants or {}).items()}
         self._digest: str | None = None
         self._held: bytes | None = None
         """The file's bytes between the first read and the first import."""
-        self._locations: list[str] = []
 
     @property
     def name(self) -> str:
@@ -55,7 +58,7 @@ class Source:
         from glowstone import importer
 
         opened = self._open()
-        self._locations = importer.external_locations(opened.proto.graph)
+        self._external = opened.external
         return importer.import_model(opened, {**self._shapes, **(shapes or {})}, self._constants)
 
     def graph_once(self, graph: Graph) -> Callable[[Mapping[str, Shape], Mapping[str, Array]], Graph]:
@@ -118,26 +121,22 @@ class Source:
         """The file's bytes are not needed: should the model be imported after all, it is read again."""
         self._held = None
 
-    def external_files(self) -> tuple[tuple[str, str], ...]:
-        """Path and digest of every file with external data, as of the last import."""
-        _, folder = locate(self._model)
-        if folder is None:
-            return ()
-        return tuple((location, _digest((folder / location).read_bytes())) for location in self._locations)
+    def external_parts(self) -> tuple[tuple[DataPart, str], ...] | None:
+        """What the last import read of other files, with digests; None where that has changed since."""
+        return self._external.digests()
 
-    def has_files(self, files: tuple[tuple[str, str], ...]) -> bool:
-        """Whether the files with external data are there and unchanged."""
-        if not files:
-            return True
+    def has_parts(self, parts: tuple[tuple[DataPart, str], ...]) -> bool:
+        """Whether the external data are there, where they may be read, and unchanged."""
+        return all(self._external.digest(part) == digest for part, digest in parts)
+
+    def _external_data(self) -> ExternalData:
         _, folder = locate(self._model)
-        if folder is None:
-            return False
-        return all(_file_digest(folder / location) == digest for location, digest in files)
+        return ExternalData(folder, self._roots)
 
     def _open(self) -> ModelFile:
         from glowstone import importer
 
-        name, folder = locate(self._model)
+        name, _ = locate(self._model)
         data, self._held = self._held, None
         if data is None:
             data, _, _ = read_bytes(self._model)
@@ -145,7 +144,7 @@ class Source:
                 raise ModelError(
                     "the model file was changed after it was compiled", file=name, remedy="compile it again"
                 )
-        return importer.parse_model(self._model if data is None else data, name, folder)
+        return importer.parse_model(self._model if data is None else data, name, self._external_data())
 
 
 def _extents(name: str, shape: Sequence[int]) -> Shape:
@@ -163,10 +162,3 @@ def _serialized(model: Any) -> bytes:
 
 def _digest(data: Any) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def _file_digest(path: Path) -> str | None:
-    try:
-        return _digest(path.read_bytes())
-    except OSError:
-        return None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from glowstone.errors import ExecutionError, GlowstoneError, ModelError
 from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import KNOWN_ELEMENTS_LIMIT, Array, Operator
+from glowstone.support.budget import tick
 from glowstone.types import TensorType, check_size
 
 
@@ -31,6 +32,7 @@ class Builder:
         Raises:
             GlowstoneError: operands that do not fit, with node and operator filled in.
         """
+        tick()
         while operands and operands[-1] is None:
             operands = operands[:-1]
         try:

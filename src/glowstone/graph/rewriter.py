@@ -13,6 +13,7 @@ from typing import TypeVar
 from glowstone.graph.builder import Builder
 from glowstone.graph.graph import Graph, Node, Value
 from glowstone.graph.operator import Operator, as_tuple
+from glowstone.support.budget import tick
 
 Pattern = Callable[[Builder, Node], "Value | tuple[Value, ...] | None"]
 PatternType = TypeVar("PatternType", bound=Callable[..., object])
@@ -40,6 +41,7 @@ def apply_patterns(graph: Graph, patterns: Sequence[Pattern]) -> bool:
     dead: set[Node] = set()
     changed = False
     while worklist:
+        tick()
         node = worklist.popleft()
         waiting.discard(node)
         if node in dead or not _is_used(graph, node):

@@ -8,7 +8,6 @@ from glowstone.importer.portable import with_data_inside
 from glowstone.importer.ports import DeclaredPort, declared_ports
 from glowstone.importer.registry import RULES, OnnxNode, imports, rule_for
 from glowstone.importer.structure import check_structure
-from glowstone.importer.tensors import external_locations
 
 __all__ = [
     "RULES",
@@ -24,7 +23,6 @@ __all__ = [
     "deciding_inputs",
     "declared_inputs",
     "declared_ports",
-    "external_locations",
     "import_model",
     "import_part",
     "imports",

@@ -22,7 +22,12 @@ def bodies_of(node: Any) -> Iterator[Any]:
         yield from attribute.graphs
 
 
-def initializers(graph: Any) -> Iterator[Any]:
-    """The initializers of the graph and of all bodies in it."""
+def tensors(graph: Any) -> Iterator[Any]:
+    """The initializers, and the tensors that are attributes, of the graph and of all bodies in it."""
     for part in nested_graphs(graph):
         yield from part.initializer
+        for node in part.node:
+            for attribute in node.attribute:
+                if attribute.HasField("t"):
+                    yield attribute.t
+                yield from attribute.tensors

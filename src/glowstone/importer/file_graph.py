@@ -5,7 +5,7 @@ A graph is the model's, or a body inside another; a body sees the names of the g
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from glowstone.host import HostBody, HostNode, HostRule, host_rule
 from glowstone.importer.bodies import bodies_of
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.nodes import import_initializers, import_node, is_of_texts, moves_to_host
+from glowstone.importer.order import names_read
 from glowstone.importer.registry import canonical_domain, rule_for, takes_sequences
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import node_name
@@ -60,7 +61,7 @@ class FileGraph:
         given = self._initializers.keys() | self._fixed.keys()
         self.input_names = tuple(entry.name for entry in proto.input if entry.name not in given)
         self.output_names = tuple(entry.name for entry in proto.output)
-        self.reads = [tuple(dict.fromkeys(_reads(node))) for node in self.nodes]
+        self.reads = [tuple(dict.fromkeys(names_read(node))) for node in self.nodes]
         self._makers = {name: index for index, node in enumerate(self.nodes) for name in node.output if name}
         self._static = self._constant_nodes()
         self._texts = {name for name, tensor in self._initializers.items() if tensor.data_type == TEXT}
@@ -85,7 +86,7 @@ class FileGraph:
     def _gives_tensors(self, index: int) -> bool:
         node = self.nodes[index]
         domain = canonical_domain(node.domain)
-        rule = rule_for(node.op_type, self.model.opset(domain), domain)
+        rule = rule_for(node.op_type, self.model.opset_of(node), domain)
         return rule is not None and not takes_sequences(rule)
 
     def runs_on_host(self, index: int) -> bool:
@@ -96,7 +97,7 @@ class FileGraph:
         """Whether there is a rule that makes the node part of a compiled graph."""
         node = self.nodes[index]
         domain = canonical_domain(node.domain)
-        return rule_for(node.op_type, self.model.opset(domain), domain) is not None and not is_of_texts(node)
+        return rule_for(node.op_type, self.model.opset_of(node), domain) is not None and not is_of_texts(node)
 
     def moves_to_host(self, index: int) -> bool:
         """Whether the node can run on the host where it fits no compiled graph."""
@@ -239,25 +240,8 @@ class FileGraph:
             value = _host_attribute(self.model, node.op_type, entry)
             if value is not None:
                 attributes[entry.name] = value
-        opset = self.model.opset(canonical_domain(node.domain))
+        opset = self.model.opset_of(node)
         return HostNode(node.op_type, node_name(node, index), attributes, bodies, opset, len(node.output))
-
-
-def _reads(node: Any) -> Iterator[str]:
-    """Names that a node reads, with those that its bodies read from around."""
-    yield from (name for name in node.input if name)
-    for body in bodies_of(node):
-        yield from _free_names(body)
-
-
-def _free_names(graph: Any) -> Iterable[str]:
-    defined = {entry.name for entry in (*graph.input, *graph.initializer)}
-    free: dict[str, None] = {}
-    for node in graph.node:
-        free.update((name, None) for name in _reads(node) if name not in defined)
-        defined.update(node.output)
-    free.update((entry.name, None) for entry in graph.output if entry.name not in defined)
-    return free
 
 
 def _host_attribute(model: ModelFile, kind: str, entry: Any) -> Any:
@@ -268,7 +252,7 @@ def _host_attribute(model: ModelFile, kind: str, entry: Any) -> Any:
     if kind == "Cast" and entry.name == "to":
         return np.dtype(object) if entry.i == TEXT else element_type(entry.i, "attribute to").dtype
     if entry.type == kinds.TENSOR:
-        return decode_texts(entry.t) if entry.t.data_type == TEXT else decode_tensor(entry.t, model.folder).array
+        return decode_texts(entry.t) if entry.t.data_type == TEXT else decode_tensor(entry.t, model.external).array
     if entry.type == kinds.STRING:
         return entry.s.decode("utf-8", "replace")
     if entry.type == kinds.STRINGS:

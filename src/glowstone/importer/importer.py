@@ -22,6 +22,7 @@ from glowstone.importer.scope import Scope
 from glowstone.importer.structure import check_structure
 from glowstone.importer.tensors import element_type
 from glowstone.ops import Constant
+from glowstone.support.budget import budget
 from glowstone.types import Dimension, ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -159,6 +160,7 @@ def _build(
     shapes: Mapping[str, tuple[int, ...]],
     constants: Mapping[str, Array],
 ) -> Graph:
+    budget().begin_nodes()
     proto = model.proto.graph
     graph = Graph(proto.name)
     builder = Builder(graph)

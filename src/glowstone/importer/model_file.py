@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from glowstone.errors import ModelError
+from glowstone.errors import GlowstoneError, ModelError
+from glowstone.importer.file_checks import check_limits, check_names
+from glowstone.importer.functions import expand_functions, noted_opset
+from glowstone.importer.order import is_sorted, sort_nodes
 from glowstone.importer.registry import DEFAULT_DOMAIN, canonical_domain
 from glowstone.importer.text_labels import with_numbered_labels
-from glowstone.support.model_source import ModelSource, read_bytes
+from glowstone.support.budget import budget
+from glowstone.support.external_data import ExternalData
+from glowstone.support.model_source import MOST_BYTES, ModelSource, read_bytes, too_large
 
 OLDEST_OPSET = 1
 OPSETS_NAMED_IN = 3
@@ -25,25 +29,30 @@ FIRST_OPSET = 1
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A parsed model. `name` is what errors call it; `folder` is where external data may be; `opsets` go by domain."""
+    """A parsed model. `name` is what errors call it; `external` reads external data; `opsets` go by domain."""
 
     proto: Any
     name: str
-    folder: Path | None
+    external: ExternalData
     opsets: Mapping[str, int]
 
     def opset(self, domain: str = DEFAULT_DOMAIN) -> int:
         """The version of a domain (`canonical_domain`) that the model uses."""
         return self.opsets.get(domain, FIRST_OPSET)
 
+    def opset_of(self, node: Any) -> int:
+        """The version of its domain that a node is of: that of the function it comes from, or the model's."""
+        noted = noted_opset(node)
+        return self.opset(canonical_domain(node.domain)) if noted is None else noted
+
 
 def open_model(source: ModelSource) -> ModelFile:
     """Read and parse. See `read_bytes` and `parse_model` for what is raised."""
     data, name, folder = read_bytes(source)
-    return parse_model(source if data is None else data, name, folder)
+    return parse_model(source if data is None else data, name, ExternalData(folder))
 
 
-def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
+def parse_model(source: Any, name: str, external: ExternalData) -> ModelFile:
     """Parse bytes, or take a ModelProto, and check the envelope: protobuf, graph present, opset known.
 
     Raises:
@@ -56,7 +65,11 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
         proto = source
         if not isinstance(proto, onnx.ModelProto):
             raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(source).__name__)
+        budget().hold(proto.ByteSize())
     else:
+        if len(source) > MOST_BYTES:
+            raise too_large(name, len(source))
+        budget().hold(len(source))
         try:
             proto = onnx.ModelProto.FromString(source)
         except DecodeError as error:
@@ -68,7 +81,23 @@ def parse_model(source: Any, name: str, folder: Path | None) -> ModelFile:
             ) from error
     if not proto.HasField("graph") or not proto.graph.output:
         raise ModelError("the model has no graph", file=name, expected="a graph with at least one output")
-    return ModelFile(with_numbered_labels(proto), name, folder, _opsets(proto, name))
+    try:
+        return ModelFile(_prepared(proto, is_own=isinstance(source, bytes)), name, external, _opsets(proto, name))
+    except GlowstoneError as error:
+        raise error.with_context(file=name) from error.__cause__
+
+
+def _prepared(proto: Any, is_own: bool) -> Any:
+    """The model within its limits, without functions, its nodes in order; a copy where the given one would change."""
+    check_limits(proto, budget())
+    check_names(proto)
+    if proto.functions or not is_sorted(proto.graph):
+        if not is_own:
+            original, proto = proto, type(proto)()
+            proto.CopyFrom(original)
+        expand_functions(proto, budget())
+        sort_nodes(proto.graph)
+    return with_numbered_labels(proto)
 
 
 def _opsets(proto: Any, name: str) -> dict[str, int]:

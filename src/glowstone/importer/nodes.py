@@ -20,13 +20,14 @@ from glowstone.importer.structure import node_name
 from glowstone.importer.tensors import decode_tensor
 from glowstone.importer.texts import names_texts
 from glowstone.ops import Constant
+from glowstone.support.budget import budget
 
 
 def import_initializers(model: ModelFile, scope: Scope, tensors: Iterable[Any]) -> None:
     """Emit the initializers of a graph of the file."""
     for tensor in tensors:
         scope.builder.names = (tensor.name,)
-        scope.define(tensor.name, scope.builder.emit(Constant(decode_tensor(tensor, model.folder))))
+        scope.define(tensor.name, scope.builder.emit(Constant(decode_tensor(tensor, model.external))))
 
 
 def import_nodes(model: ModelFile, scope: Scope, nodes: Iterable[Any]) -> None:
@@ -120,13 +121,14 @@ def import_node(model: ModelFile, scope: Scope, node: Any, index: int) -> None:
     Raises:
         GlowstoneError: with node and operator filled in.
     """
+    budget().take_nodes(1)
     name = node_name(node, index)
     scope.builder.names = (name,)
     try:
         operands = tuple(scope.find(operand) if operand else None for operand in node.input)
         attributes = _attributes(model, scope, node)
         domain = canonical_domain(node.domain)
-        opset = model.opset(domain)
+        opset = model.opset_of(node)
         rule = rule_for(node.op_type, opset, domain)
         if rule is None:
             raise UnsupportedError("the operator runs on the host only")
@@ -182,7 +184,7 @@ def _attribute(model: ModelFile, scope: Scope, attribute: Any) -> Any:
         kinds.STRINGS: "strings",
     }.get(attribute.type)
     if attribute.type == kinds.TENSOR:
-        return decode_tensor(attribute.t, model.folder)
+        return decode_tensor(attribute.t, model.external)
     if attribute.type == kinds.GRAPH:
         return Body(model, attribute.g, scope)
     if field is None or attribute.ref_attr_name:

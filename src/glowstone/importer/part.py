@@ -22,6 +22,7 @@ from glowstone.importer.nodes import import_node
 from glowstone.importer.scope import Scope
 from glowstone.importer.structure import node_name
 from glowstone.ops import Constant
+from glowstone.support.budget import budget
 from glowstone.types import Dimension, ElementType, Shape, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -196,6 +197,7 @@ class _PartImport:
         self._failure: GlowstoneError | None = None
 
     def run(self, remaining: Sequence[int], only: frozenset[int] | None) -> Part:
+        budget().begin_nodes()
         for index in remaining:
             is_left_out = only is not None and index not in only
             if is_left_out or self._must_wait(index) or not self._import(index):

@@ -1,12 +1,12 @@
 """Checks of a model's structure, before any node is imported: names, order, operators.
 
-In: a parsed model. Out: nothing, or an error. Afterwards every name is text and computed exactly once, before it is
-read, and every operator has a rule.
+In: a parsed model. Out: nothing, or an error. Afterwards every name is computed exactly once, before it is read, and
+every operator has a rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from glowstone.errors import ModelError, UnsupportedError
@@ -25,12 +25,11 @@ def check_structure(model: ModelFile) -> None:
     """Check everything of this module.
 
     Raises:
-        ModelError: names that are no text, computed twice or not at all, or nodes out of order.
+        ModelError: names computed twice or not at all, or nodes on a cycle.
         UnsupportedError: operators without a rule, all of them at once; sparse initializers.
     """
     graphs = list(nested_graphs(model.proto.graph))
     for graph in graphs:
-        _check_text(_names(graph))
         if graph.sparse_initializer:
             raise UnsupportedError("sparse initializers are not supported", found=len(graph.sparse_initializer))
     _check_operators(model, graphs)
@@ -44,30 +43,11 @@ def _check_graph(graph: Any, around: frozenset[str] | None) -> None:
     _check_outputs(graph, defined, around)
 
 
-def _names(graph: Any) -> Iterable[object]:
-    yield graph.name
-    for entry in (*graph.input, *graph.output):
-        yield entry.name
-        yield from (dim.dim_param for dim in entry.type.tensor_type.shape.dim)
-    for tensor in graph.initializer:
-        yield tensor.name
-    for node in graph.node:
-        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
-        yield from (attribute.name for attribute in node.attribute)
-
-
-def _check_text(names: Iterable[object]) -> None:
-    """Protobuf hands out bytes where a string is not UTF-8."""
-    for name in names:
-        if not isinstance(name, str):
-            raise ModelError("a name is no text", expected="UTF-8", found=repr(name))
-
-
 def _check_operators(model: ModelFile, graphs: Sequence[Any]) -> None:
     missing: dict[str, list[str]] = {}
     for index, node in ((index, node) for graph in graphs for index, node in enumerate(graph.node)):
         domain = canonical_domain(node.domain)
-        if rule_for(node.op_type, model.opset(domain), domain) is None and host_rule(node.op_type, domain) is None:
+        if rule_for(node.op_type, model.opset_of(node), domain) is None and host_rule(node.op_type, domain) is None:
             kind = node.op_type if domain == DEFAULT_DOMAIN else f"{domain}.{node.op_type}"
             missing.setdefault(kind, []).append(node_name(node, index))
     if missing:
@@ -103,10 +83,9 @@ def _check_nodes(graph: Any, defined: set[str], around: frozenset[str]) -> None:
             if name and name not in defined and name not in around:
                 if name in computed:
                     raise ModelError(
-                        f"operand {name!r} is computed by no earlier node",
-                        expected="nodes in topological order",
-                        found="a later node, or a cycle",
-                        remedy="sort the nodes so that each comes after those it reads",
+                        f"operand {name!r} follows from itself",
+                        expected="nodes that can be put in an order",
+                        found="a cycle of nodes",
                         **context,
                     )
                 raise ModelError(f"operand {name!r} is computed by no node", expected="a value", found=name, **context)

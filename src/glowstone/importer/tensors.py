@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
-import stat
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from glowstone.errors import ModelError, UnsupportedError
 from glowstone.graph import Tensor
-from glowstone.importer.bodies import initializers
 from glowstone.importer.packing import BYTE, packed_size, unpacked
+from glowstone.support.budget import budget
+from glowstone.support.external_data import ExternalData
 from glowstone.types import ElementType, TensorType, check_size
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -57,6 +55,8 @@ _SMALL_FIELD = ("int32_data", np.int32)
 PACKED_IN_NUMBERS = (2, 4)
 """Bits of the elements of which a number of `int32_data` holds a whole byte."""
 _EXTERNAL = 1
+MOST_SHOWN = 200
+"""Characters of what a file says, in a message."""
 
 
 def element_type(number: int, what: str) -> ElementType:
@@ -77,7 +77,7 @@ def element_type(number: int, what: str) -> ElementType:
     return ELEMENT_TYPES[number]
 
 
-def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
+def decode_tensor(proto: Any, external: ExternalData | None) -> Tensor:
     """The tensor of a TensorProto; raw data are not copied.
 
     Raises:
@@ -91,7 +91,7 @@ def decode_tensor(proto: Any, folder: Path | None) -> Tensor:
     count = math.prod(shape)
     size = packed_size(element, count)
     if proto.data_location == _EXTERNAL:
-        array = _external(proto, folder, size, name)
+        array = _external(proto, external, size, name)
     elif proto.HasField("raw_data"):
         array = np.frombuffer(proto.raw_data, np.uint8)
     else:
@@ -149,69 +149,16 @@ def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
     return values.astype(element.dtype)
 
 
-def _external(proto: Any, folder: Path | None, size: int, name: str) -> Array:
-    """Bytes of a tensor kept in another file: inside the model's own folder, a regular file, no links on the way."""
+def _external(proto: Any, external: ExternalData | None, size: int, name: str) -> Array:
+    """Bytes of a tensor kept in another file, mapped. See `ExternalData.read`."""
     entries = {entry.key: entry.value for entry in proto.external_data}
     if not all(isinstance(text, str) for text in (*entries, *entries.values())):
         raise ModelError(f"{name} names its external file by no text", expected="UTF-8", found=repr(entries))
-    location = entries.get("location", "")
-    if folder is None:
-        raise ModelError(
-            f"{name} lies in an external file, but the model has no folder",
-            found=location,
-            remedy="pass the model's path instead of its bytes",
-        )
     try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
+        offset = int(entries.get("offset", 0))
+        length = int(entries["length"]) if "length" in entries else None
     except ValueError as error:
-        raise ModelError(f"{name} has a bad external offset or length", found=str(entries)) from error
-    path = _checked_path(folder, location, name)
-    available = path.stat().st_size
-    if offset < 0 or length != size or offset + length > available:
-        raise ModelError(
-            f"{name} does not fit its external file",
-            expected=f"{size} bytes within {available}",
-            found=f"{length} bytes at {offset}",
-        )
-    if size == 0:
-        return np.empty(0, np.uint8)
-    try:
-        return np.memmap(path, np.uint8, "r", offset, (length,))
-    except OSError as error:
-        raise _unreadable(name, location, error) from error
-
-
-def _checked_path(folder: Path, location: str, name: str) -> Path:
-    parts = Path(location).parts
-    if not parts or os.path.isabs(location) or ".." in parts:
-        raise ModelError(
-            f"{name} lies outside the model's folder",
-            expected="a relative path without ..",
-            found=location or "nothing",
-        )
-    path = folder
-    for part in parts:
-        path = path / part
-        try:
-            mode = path.lstat().st_mode
-        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            raise _unreadable(name, location, error) from error
-        if stat.S_ISLNK(mode):
-            raise ModelError(f"the external file of {name} is reached through a link", found=location)
-    if not stat.S_ISREG(mode) or path.stat().st_nlink > 1:
-        raise ModelError(f"the external file of {name} is no plain file", found=location)
-    return path
-
-
-def _unreadable(name: str, location: str, error: Exception) -> ModelError:
-    reason = error.strerror if isinstance(error, OSError) else error
-    return ModelError(f"the external file of {name} cannot be read", found=f"{location}: {reason}")
-
-
-def external_locations(proto: Any) -> list[str]:
-    """Files that the initializers of a graph and its bodies lie in, relative to the model's folder, each once."""
-    found = []
-    for tensor in initializers(proto):
-        if tensor.data_location == _EXTERNAL:
-            found += [entry.value for entry in tensor.external_data if entry.key == "location"]
-    return list(dict.fromkeys(found))
+        raise ModelError(f"{name} has a bad external offset or length", found=str(entries)[:MOST_SHOWN]) from error
+    array = (external or ExternalData(None)).read(entries.get("location", ""), offset, length, size, name)
+    budget().hold(size)
+    return array

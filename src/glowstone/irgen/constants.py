@@ -8,6 +8,7 @@ import numpy as np
 
 from glowstone.graph import Tensor
 from glowstone.lir import Buffer, BufferKind
+from glowstone.support.budget import budget
 from glowstone.types import CHANNEL_AXIS
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -65,6 +66,9 @@ class ConstantPool:
         """The buffer of a tensor in a layout; made on first use."""
         key = (tensor, channel_block)
         if key not in self._buffers:
+            if channel_block is not None:
+                size = tensor.type.with_channel_block(channel_block).bytes
+                budget().take_bytes(size, "weights in another layout")
             data = tensor.array if channel_block is None else block_channels(tensor.array, channel_block)
             channels = None if channel_block is None else tensor.array.shape[CHANNEL_AXIS]
             if self._frozen:

@@ -6,14 +6,15 @@ index. `commit` writes the result back. Positions are those at construction: edi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from glowstone.lir.buffer import Buffer, View
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.lir.operation import Access, Operation
-from glowstone.lir.overlap import overlaps
+from glowstone.lir.overlap import overlaps, same_elements
 from glowstone.lir.program import Program
 
 
@@ -30,6 +31,42 @@ class Use:
     def view(self) -> View:
         return self.instruction.operands[self.operand]
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """What uses are ordered by."""
+        return self.position, self.operand
+
+
+class _Uses:
+    """Uses of one buffer, in program order: all, those that read, and those that write. Some have thousands."""
+
+    def __init__(self) -> None:
+        self.all: list[Use] = []
+        self.reads: list[Use] = []
+        self.writes: list[Use] = []
+        self.written_at: dict[int, list[Use]] = {}
+        """Those that write and do not read, by the offset of the view."""
+
+    def add(self, use: Use) -> None:
+        for uses in self._lists(use):
+            if uses and uses[-1].place > use.place:
+                insort(uses, use, key=_place)
+            else:
+                uses.append(use)
+
+    def remove(self, use: Use) -> None:
+        for uses in self._lists(use):
+            del uses[bisect_left(uses, use.place, key=_place)]
+
+    def _lists(self, use: Use) -> Iterator[list[Use]]:
+        yield self.all
+        if use.access.reads:
+            yield self.reads
+        if use.access.writes:
+            yield self.writes
+        if not use.access.reads:
+            yield self.written_at.setdefault(use.view.offset, [])
+
 
 class AccessIndex:
     """Uses of every buffer of a program."""
@@ -39,7 +76,7 @@ class AccessIndex:
         self._order = list(program.instructions())
         self._position = {instruction: position for position, instruction in enumerate(self._order)}
         self._removed: set[Instruction] = set()
-        self._uses: dict[Buffer, list[Use]] = {}
+        self._uses: dict[Buffer, _Uses] = {}
         self._edited = False
         for instruction in self._order:
             self._enter(instruction)
@@ -54,24 +91,36 @@ class AccessIndex:
 
     def uses(self, buffer: Buffer) -> list[Use]:
         """All uses of a buffer, in program order; do not edit the list."""
-        return self._uses.get(buffer, [])
+        return self._of(buffer).all
 
     def writes(self, buffer: Buffer) -> list[Use]:
-        return [use for use in self.uses(buffer) if use.access.writes]
+        """The uses that write; do not edit the list."""
+        return self._of(buffer).writes
 
     def reads(self, buffer: Buffer) -> list[Use]:
-        return [use for use in self.uses(buffer) if use.access.reads]
+        """The uses that read; do not edit the list."""
+        return self._of(buffer).reads
+
+    def first_read(self, view: View, begin: int) -> Use | None:
+        """The first use at a position from `begin` that may read of the view."""
+        reads = self.reads(view.buffer)
+        return next((use for use in _between(reads, begin, len(self._order)) if overlaps(use.view, view)), None)
+
+    def first_overwrite(self, view: View, begin: int) -> Use | None:
+        """The first use at a position from `begin` that writes exactly the view and whose instruction reads none of it."""
+        writes = self._of(view.buffer).written_at.get(view.offset, ())
+        for use in _between(writes, begin, len(self._order)):
+            if same_elements(use.view, view) and not any(overlaps(source, view) for source in use.instruction.inputs):
+                return use
+        return None
 
     def is_written(self, view: View, begin: int, end: int) -> bool:
         """Whether an instruction at a position in [begin, end) may write into the view."""
-        return any(
-            begin <= use.position < end and use.access.writes and overlaps(use.view, view)
-            for use in self.uses(view.buffer)
-        )
+        return any(overlaps(use.view, view) for use in _between(self.writes(view.buffer), begin, end))
 
     def is_used(self, view: View, begin: int, end: int) -> bool:
         """Whether an instruction at a position in [begin, end) may read or write into the view."""
-        return any(begin <= use.position < end and overlaps(use.view, view) for use in self.uses(view.buffer))
+        return any(overlaps(use.view, view) for use in _between(self.uses(view.buffer), begin, end))
 
     def set_operand(self, use: Use, view: View) -> None:
         """Let the use name another view."""
@@ -110,11 +159,24 @@ class AccessIndex:
     def _enter(self, instruction: Instruction) -> None:
         position = self._position[instruction]
         for operand, (view, access) in enumerate(instruction.accessed()):
-            uses = self._uses.setdefault(view.buffer, [])
-            uses.append(Use(position, instruction, operand, access))
-            if len(uses) > 1 and uses[-2].position > position:
-                uses.sort(key=lambda use: (use.position, use.operand))
+            self._uses.setdefault(view.buffer, _Uses()).add(Use(position, instruction, operand, access))
 
     def _leave(self, instruction: Instruction) -> None:
-        for buffer in instruction.buffers():
-            self._uses[buffer] = [use for use in self._uses[buffer] if use.instruction is not instruction]
+        position = self._position[instruction]
+        for operand, (view, access) in enumerate(instruction.accessed()):
+            self._uses[view.buffer].remove(Use(position, instruction, operand, access))
+
+    def _of(self, buffer: Buffer) -> _Uses:
+        return self._uses.get(buffer) or _Uses()
+
+
+def _place(use: Use) -> tuple[int, int]:
+    return use.place
+
+
+def _between(uses: Sequence[Use], begin: int, end: int) -> Iterator[Use]:
+    """The uses at positions in [begin, end)."""
+    for number in range(bisect_left(uses, (begin, 0), key=_place), len(uses)):
+        if uses[number].position >= end:
+            return
+        yield uses[number]

@@ -56,8 +56,10 @@ def _write_the_destination(index: AccessIndex, copy: Instruction) -> bool:
     the last reader. Other readers would let the destination live longer: only where that takes no memory.
     """
     destination, source = copy.operands
+    if source.buffer.kind is not BufferKind.ACTIVATION or len(index.writes(source.buffer)) != 1:
+        return False
     uses = [use for use in index.uses(source.buffer) if use.instruction is not copy]
-    if source.buffer.kind is not BufferKind.ACTIVATION or not uses or not _is_written_once(uses, source):
+    if not uses or not _is_written_once(uses, source):
         return False
     if len(uses) > 1 and not _costs_no_memory(destination.buffer, source.buffer):
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from glowstone.lir import BufferKind, Control, Elementwise, Instruction, Program, View
-from glowstone.lir.overlap import overlaps, same_elements
 from glowstone.lir_passes.access_index import AccessIndex
 
 
@@ -26,19 +25,12 @@ def _is_live(index: AccessIndex, instruction: Instruction, view: View) -> bool:
     """Whether a later instruction, or the caller, may read what is written into the view."""
     if not view.size:
         return False
-    position = index.position(instruction)
-    for use in index.uses(view.buffer):
-        if use.position <= position:
-            continue
-        if use.access.reads and overlaps(use.view, view):
-            return True
-        if not use.access.reads and same_elements(use.view, view) and not _reads(use.instruction, view):
-            return False
-    return view.buffer.kind is not BufferKind.ACTIVATION
-
-
-def _reads(instruction: Instruction, view: View) -> bool:
-    return any(overlaps(source, view) for source in instruction.inputs)
+    behind = index.position(instruction) + 1
+    overwrite = index.first_overwrite(view, behind)
+    read = index.first_read(view, behind)
+    if read is not None:
+        return overwrite is None or read.position < overwrite.position
+    return overwrite is None and view.buffer.kind is not BufferKind.ACTIVATION
 
 
 def _keep_outputs(index: AccessIndex, instruction: Instruction, operation: Elementwise, live: list[bool]) -> None:

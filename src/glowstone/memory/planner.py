@@ -17,6 +17,7 @@ from glowstone.errors import LimitError
 from glowstone.lir.buffer import Buffer
 from glowstone.lir.program import Program
 from glowstone.memory.liveness import LiveInterval, largest_live_sum, live_intervals
+from glowstone.support.budget import tick
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector of any target."""
@@ -133,6 +134,7 @@ def _place(order: Sequence[int], sizes: Sequence[int], neighbours: Sequence[Sequ
     """Best fit: each buffer into the smallest gap between placed neighbours, the lowest among equals."""
     offsets = [-1] * len(sizes)
     for number in order:
+        tick()
         size = sizes[number]
         taken = sorted((offsets[other], sizes[other]) for other in neighbours[number] if offsets[other] >= 0)
         place, smallest, end = -1, 0, 0

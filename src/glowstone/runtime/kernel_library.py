@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from glowstone.backends.cpu.target import Target
 from glowstone.runtime.fork import ForkSafeLock
 from glowstone.runtime.loader import LoadedObject, load_object
+from glowstone.support.budget import budget
 
 if TYPE_CHECKING:
     from glowstone.backends.cpu.compile_pool import CompilePool
@@ -83,6 +84,7 @@ class KernelLibrary:
         def tell() -> None:
             nonlocal ready
             ready += 1
+            budget().look()
             if progress is not None:
                 progress(ready, len(missing))
 

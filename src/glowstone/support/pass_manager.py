@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from glowstone.errors import GlowstoneError, InternalError
+from glowstone.support.budget import budget
 
 IR = TypeVar("IR")
 
@@ -110,6 +111,7 @@ class PassManager(Generic[IR]):
         if name in self._skip:
             return False
         before = self._print(ir) if self._checked else None
+        budget().look()
         start = time.perf_counter()
         changed = self._call(ir, function, before)
         if self._timings is not None:
@@ -132,6 +134,8 @@ class PassManager(Generic[IR]):
             raise self._failure(f"pass {function.__name__} failed: {error.message}", before) from error
         except GlowstoneError as error:
             error.add_note(f"in pass {function.__name__} of {self._name}")
+            raise
+        except (MemoryError, RecursionError):  # the model asks for more than there is: see `support/budget.py`
             raise
         except Exception as error:
             message = f"pass {function.__name__} failed: {type(error).__name__}: {error}"
