@@ -101,7 +101,8 @@ def test_the_opset_of_the_function():
         y = Add (a, x)
     }}
     <domain: "local", opset_import: ["" : 11]>
-    old (v) => (w) {{ s = ReduceSum <axes: ints = [1], keepdims: int = 1> (v)  t = Mul (v, s)  w = Softmax <axis: int = 0> (t) }}
+    old (v) => (w) {{ s = ReduceSum <axes: ints = [1], keepdims: int = 1> (v)
+        t = Mul (v, s)  w = Softmax <axis: int = 0> (t) }}
     """)
 
 
@@ -115,7 +116,11 @@ def laughing(levels: int, width: int) -> ModelProto:
             [f"v{width}"],
             [
                 helper.make_node(
-                    *((f"f{level + 1}", [f"v{n}"], [f"v{n + 1}"]) if level + 1 < levels else ("Neg", [f"v{n}"], [f"v{n + 1}"])),
+                    *(
+                        (f"f{level + 1}", [f"v{n}"], [f"v{n + 1}"])
+                        if level + 1 < levels
+                        else ("Neg", [f"v{n}"], [f"v{n + 1}"])
+                    ),
                     domain="local" if level + 1 < levels else "",
                 )
                 for n in range(width)

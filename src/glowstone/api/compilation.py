@@ -137,9 +137,10 @@ def _whole(request: Request, progress: Progress | None) -> Whole:
     def whole(inputs: Mapping[str, Any]) -> tuple[Model, Mapping[str, Any]]:
         from glowstone import importer  # the door to the compiler
 
-        roots = Options.resolve(request.options).external_data_roots
-        source = Source(request.model, request.shapes, request.constants, roots)
-        fixed = importer.deciding_inputs(source.file(), {**inputs, **source.constants})
+        options = Options.resolve(request.options)
+        source = Source(request.model, request.shapes, request.constants, options.external_data_roots)
+        with limited(options):
+            fixed = importer.deciding_inputs(source.file(), {**inputs, **source.constants})
         constants = {**source.constants, **{name: inputs[name] for name in fixed if name in inputs}}
         left = {name: value for name, value in inputs.items() if name not in constants}
         shapes = {**{name: np.shape(value) for name, value in left.items()}, **(request.shapes or {})}

@@ -17,6 +17,7 @@ from glowstone.backends.cpu.target import Target
 from glowstone.errors import InputError, ShapeError
 from glowstone.runtime.executable import Argument, BoundRun, Executable, address_of
 from glowstone.runtime.native import NativeCode
+from glowstone.support.budget import out_of_memory
 from glowstone.types import Dimension
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -163,8 +164,11 @@ class Model:
 
     def _run(self, arrays: list[Array]) -> list[Array]:
         executable = self._executable(tuple([array.shape for array in arrays]))
-        results = [np.empty(argument.shape, argument.dtype) for argument in executable.outputs]
-        executable.run(self._code, self._threads, self._engine.arenas, [*arrays, *results])
+        try:
+            results = [np.empty(argument.shape, argument.dtype) for argument in executable.outputs]
+            executable.run(self._code, self._threads, self._engine.arenas, [*arrays, *results])
+        except MemoryError as error:
+            raise out_of_memory(error) from error
         return results
 
     def _executable(self, shapes: Shapes) -> Executable:

@@ -85,7 +85,7 @@ class PartStep(Step):
             executable = self._executable(arrays)
             outputs = [np.empty(argument.shape, argument.dtype) for argument in executable.outputs]
             workshop = self._workshop
-            _check_size(outputs, workshop.settings.memory_limit)
+            check_size(outputs, workshop.settings.memory_limit)
             executable.run(workshop.code, workshop.threads, workshop.arenas, [*arrays, *outputs])
         for name, result in self.part.results.items():
             environment[name] = result.value(outputs)
@@ -186,7 +186,7 @@ def _import_again(graph: SteppedGraph, part: Part, shapes: Mapping[str, Shape], 
     return again.graph
 
 
-def _check_size(outputs: Sequence[Array], limit: int | None) -> None:
+def check_size(outputs: Sequence[Array], limit: int | None) -> None:
     """Raise LimitError where results of the largest possible size are larger than planned memory may be."""
     size = sum(array.nbytes for array in outputs)
     if limit is not None and size > limit:

@@ -21,6 +21,7 @@ from glowstone.api.workshop import Workshop
 from glowstone.errors import InputError
 from glowstone.importer import DeclaredPort
 from glowstone.runtime.native import NativeCode
+from glowstone.support.budget import refusing_exhaustion
 
 Values = Mapping[str, HostValue]
 
@@ -74,7 +75,8 @@ class SteppedModel(Model):
             if name not in self._input_names:
                 raise InputError("no input of this name", expected=", ".join(self._input_names), found=repr(name))
         self._check_symbols(inputs)
-        results = self._graph.run(environment)
+        with refusing_exhaustion():
+            results = self._graph.run(environment)
         named = {name: _owned(value) for name, value in zip(self._output_names, results, strict=True)}
         if outputs is None:
             return named

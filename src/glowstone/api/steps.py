@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.api.environment import Environment, HostValue
-from glowstone.api.part_step import PartStep
+from glowstone.api.part_step import PartStep, check_size
 from glowstone.api.workshop import Step, Workshop
 from glowstone.errors import GlowstoneError, InternalError, LimitError, ModelError
 from glowstone.host import MISSING, HostRule
@@ -166,6 +166,8 @@ class HostStep(Step):
         except GlowstoneError as error:
             raise error.with_context(node=node.name, operator=node.kind) from error.__cause__
         results = found if isinstance(found, tuple) else (found,)
+        arrays = [value for value in results if isinstance(value, np.ndarray)]
+        check_size(arrays, self._graph.workshop.settings.memory_limit)
         if len(results) < len(self._results):
             raise ModelError(
                 "a node has more results than its operator gives",

@@ -24,6 +24,7 @@ from glowstone.importer.structure import node_name
 from glowstone.importer.tensors import ELEMENT_TYPES, decode_tensor, decode_texts, element_type
 from glowstone.importer.texts import TEXT, names_texts
 from glowstone.ops import Constant
+from glowstone.support.budget import budget
 from glowstone.types import Dimension
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -154,6 +155,9 @@ class FileGraph:
             else:
                 graph = Graph()
                 graph.add_output(name, owner.emit_constant(name, Scope(Builder(graph))))
+                for node in graph.nodes:
+                    if not isinstance(node.operator, Constant):
+                        budget().take_bytes(sum(value.type.bytes for value in node.results), "constants of the host")
                 owner._values[name] = evaluate_graph(graph, {})[name]
         return owner._values[name]
 

@@ -52,6 +52,14 @@ _TYPED_FIELD: dict[ElementType, tuple[str, type]] = {
     ElementType.U32: ("uint64_data", np.uint64),
 }
 _SMALL_FIELD = ("int32_data", np.int32)
+_INTEGER_FIELDS: tuple[tuple[str, type], ...] = (
+    ("int32_data", np.int32),
+    ("int64_data", np.int64),
+    ("uint64_data", np.uint64),
+)
+_FLOAT_FIELDS: tuple[tuple[str, type], ...] = (("float_data", np.float32), ("double_data", np.float64))
+_FIELDS_OF_KIND = {"i": _INTEGER_FIELDS, "u": _INTEGER_FIELDS, "f": _FLOAT_FIELDS}
+"""By the kind of a NumPy type."""
 PACKED_IN_NUMBERS = (2, 4)
 """Bits of the elements of which a number of `int32_data` holds a whole byte."""
 _EXTERNAL = 1
@@ -92,7 +100,7 @@ def decode_tensor(proto: Any, external: ExternalData | None) -> Tensor:
     size = packed_size(element, count)
     if proto.data_location == _EXTERNAL:
         array = _external(proto, external, size, name)
-    elif proto.HasField("raw_data"):
+    elif proto.raw_data or not _has_numbers(proto):
         array = np.frombuffer(proto.raw_data, np.uint8)
     else:
         return Tensor(_typed(proto, element, count, name).reshape(shape), element)
@@ -133,10 +141,9 @@ def _checked_shape(proto: Any, element: ElementType) -> tuple[int, ...]:
 
 
 def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
-    field, held = _TYPED_FIELD.get(element, _SMALL_FIELD)
-    values: Array = np.array(getattr(proto, field), held)
     is_packed = element.bits in PACKED_IN_NUMBERS
     expected = packed_size(element, count) if is_packed else count
+    values = _numbers(proto, element, expected)
     if len(values) != expected:
         unit = "bytes" if is_packed else "elements"
         raise ModelError(
@@ -147,6 +154,29 @@ def _typed(proto: Any, element: ElementType, count: int, name: str) -> Array:
     if element in (ElementType.F16, ElementType.BF16) or element.is_narrow:  # given as their bits
         return values.astype(f"u{element.size}").view(element.dtype)
     return values.astype(element.dtype)
+
+
+def _has_numbers(proto: Any) -> bool:
+    return any(len(getattr(proto, field)) for field, _ in (*_INTEGER_FIELDS, *_FLOAT_FIELDS))
+
+
+def _numbers(proto: Any, element: ElementType, count: int) -> Array:
+    """The numbers of the element type's own field; or, where that is empty, of the one other field that has as many of
+    the same kind, all of them in range: some writers take the field of another width.
+    """
+    field, held = _TYPED_FIELD.get(element, _SMALL_FIELD)
+    values: Array = np.array(getattr(proto, field), held)
+    is_given_as_bits = element.bits < BYTE or element is ElementType.F16
+    fields = () if is_given_as_bits else _FIELDS_OF_KIND.get(element.dtype.kind, ())
+    if len(values):
+        return values
+    others = [(name, type) for name, type in fields if len(getattr(proto, name))]
+    if len(others) != 1 or len(getattr(proto, others[0][0])) != count:
+        return values
+    found: Array = np.array(getattr(proto, others[0][0]), others[0][1])
+    with np.errstate(over="ignore"):
+        fits = element.dtype.kind == "f" or np.array_equal(found.astype(element.dtype), found)
+    return found if fits else values
 
 
 def _external(proto: Any, external: ExternalData | None, size: int, name: str) -> Array:

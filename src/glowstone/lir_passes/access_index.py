@@ -107,7 +107,7 @@ class AccessIndex:
         return next((use for use in _between(reads, begin, len(self._order)) if overlaps(use.view, view)), None)
 
     def first_overwrite(self, view: View, begin: int) -> Use | None:
-        """The first use at a position from `begin` that writes exactly the view and whose instruction reads none of it."""
+        """The first use from position `begin` on that writes the very view and whose instruction reads none of it."""
         writes = self._of(view.buffer).written_at.get(view.offset, ())
         for use in _between(writes, begin, len(self._order)):
             if same_elements(use.view, view) and not any(overlaps(source, view) for source in use.instruction.inputs):

@@ -44,15 +44,16 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT, limit: int | None 
     Args:
         program: with one alloc and dealloc per activation buffer.
         alignment: in bytes, of every offset.
-        limit: the most bytes the arena may have.
+        limit: the most bytes that the arena may have, and the results together.
 
     Raises:
-        LimitError: the arena would be larger than the limit.
+        LimitError: the arena, or the results together, would be larger than the limit.
     """
     intervals = live_intervals(program)
     sizes = [_round_up(interval.buffer.bytes, alignment) for interval in intervals]
     bound = largest_live_sum(intervals, sizes)
     _check_limit(bound, limit)
+    _check_limit(sum(buffer.bytes for buffer in program.outputs), limit, "results")
     placement = _best_placement(intervals, sizes, bound)
     arena_bytes = max((offset + size for offset, size in zip(placement, sizes, strict=True)), default=0)
     _check_limit(arena_bytes, limit)
@@ -60,10 +61,10 @@ def plan_memory(program: Program, alignment: int = ALIGNMENT, limit: int | None 
     return MemoryPlan(offsets, arena_bytes, bound)
 
 
-def _check_limit(needed: int, limit: int | None) -> None:
+def _check_limit(needed: int, limit: int | None, what: str = "intermediate results") -> None:
     if limit is not None and needed > limit:
         raise LimitError(
-            "the model's intermediate results need more memory than is allowed",
+            f"the model's {what} need more memory than is allowed",
             expected=f"at most {limit} bytes",
             found=f"{needed} bytes",
             remedy="use smaller inputs or a smaller batch, or raise memory_limit",

@@ -133,9 +133,14 @@ def refusing_exhaustion() -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise LimitError("there is not enough memory", found=str(error) or None, remedy=_SMALLER) from error
+        raise out_of_memory(error) from error
     except RecursionError as error:
         raise LimitError("the model is nested too deep", found=str(error), remedy=_SMALLER) from error
+
+
+def out_of_memory(error: MemoryError) -> LimitError:
+    """The error of an allocation that failed."""
+    return LimitError("there is not enough memory", found=str(error) or None, remedy=_SMALLER)
 
 
 _SMALLER = "use a smaller model or smaller inputs"
