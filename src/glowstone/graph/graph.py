@@ -5,6 +5,7 @@ Invariant: a value's uses are exactly the (node, operand index) pairs that name 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -96,6 +97,8 @@ class Graph:
         self.assumptions: list[tuple[Value, bool]] = []
         """Conditions that follow from shapes, with the value that the graph relies on: of each, only the branch taken
         at the reference shape is part of it."""
+        self._roots: Counter[Value] = Counter()
+        """How many outputs and assumptions are a value: some graphs have thousands."""
         self._order: tuple[tuple[Value, ...], list[Node]] | None = None
         """Roots and the nodes they need, until an operand changes: most passes change nothing."""
 
@@ -115,6 +118,7 @@ class Graph:
 
     def add_output(self, name: str, value: Value, dimensions: tuple[Dimension, ...] | None = None) -> None:
         self.outputs.append(value)
+        self._roots[value] += 1
         self.output_names.append(name)
         self.output_dimensions.append(dimensions if dimensions is not None else value.shape)
 
@@ -131,6 +135,7 @@ class Graph:
                 found=None if condition.known is None else bool(condition.known),
             )
         self.assumptions.append((condition, truth))
+        self._roots[condition] += 1
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}>"
@@ -184,16 +189,17 @@ class Graph:
             return
         for node, index in list(old.uses):
             self.set_operand(node, index, new)
-        for index, output in enumerate(self.outputs):
-            if output is old:
-                self.outputs[index] = new
-        self.assumptions = [(new if condition is old else condition, truth) for condition, truth in self.assumptions]
+        if self.is_output(old):
+            self.outputs[:] = [new if output is old else output for output in self.outputs]
+            conditions = [(new if condition is old else condition, truth) for condition, truth in self.assumptions]
+            self.assumptions = conditions
+            self._roots[new] += self._roots.pop(old)
         if not new.name:
             new.name = old.name
 
     def is_output(self, value: Value) -> bool:
         """Whether something outside of the nodes needs the value: it is an output, or assumed of."""
-        return any(root is value for root in (*self.outputs, *(condition for condition, _ in self.assumptions)))
+        return value in self._roots
 
     def has_single_use(self, value: Value) -> bool:
         """Whether exactly one operand reads the value, and no output is it."""

@@ -133,7 +133,7 @@ class _Parser:
     """Reads a pattern by recursive descent; every method gives what builds the part that it read."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._text = _without_quotes(text)
         self._place = 0
 
     def alternatives(self, flags: _Flags, depth: int) -> Build:
@@ -251,10 +251,6 @@ class _Parser:
                 name, _, _ = self._text[self._place :].partition("}")
                 self._place += len(name) + 1
             return _test(unicode_class(name, character == "P"))
-        if character == "Q":
-            quoted, _, _ = self._text[self._place :].partition("\\E")
-            self._place = min(self._place + len(quoted) + 2, len(self._text))
-            return _sequence([_literal(one, flags.ignore_case) for one in quoted])
         if character == "x":
             return _literal(self._hexadecimal(), flags.ignore_case)
         if character in _CONTROLS:
@@ -291,6 +287,22 @@ class _Parser:
 
     def _error(self, message: str) -> ModelError:
         return ModelError(f"a pattern cannot be read: {message}", expected="the syntax of RE2", found=self._text[:80])
+
+
+def _without_quotes(text: str) -> str:
+    r"""The pattern with a backslash before every sign between \Q and \E instead."""
+    parts = []
+    place = 0
+    while place < len(text):
+        if text.startswith("\\Q", place):
+            quoted, _, _ = text[place + 2 :].partition("\\E")
+            parts += [one if one.isalnum() or not one.isascii() else f"\\{one}" for one in quoted]
+            place += len(quoted) + 4
+        else:
+            width = 2 if text[place] == "\\" else 1
+            parts.append(text[place : place + width])
+            place += width
+    return "".join(parts)
 
 
 def _changed(flags: _Flags, letters: str) -> _Flags:

@@ -10,6 +10,7 @@ then the best order again with the buffers that stuck out moved forward.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ from glowstone.support.budget import tick
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector of any target."""
 
+MOST_PAIRS = 4_000_000
+"""Of buffers live at once. With more of them, looking for gaps among all others takes too long."""
 REPAIR_ROUNDS = 24
 """How often the best order is changed and tried again while the plan is above the bound."""
 
@@ -78,6 +81,8 @@ def _round_up(size: int, alignment: int) -> int:
 def _best_placement(intervals: Sequence[LiveInterval], sizes: Sequence[int], bound: int) -> list[int]:
     """Offsets by interval number: the first that reaches the bound, else the smallest found."""
     neighbours = _neighbours(intervals)
+    if neighbours is None:
+        return _place_by_size(intervals, sizes)
     best: list[int] = [0] * len(sizes)
     best_order: list[int] = list(range(len(sizes)))
     best_height = 0 if not sizes else sum(sizes) + 1
@@ -118,17 +123,39 @@ def _orders(intervals: Sequence[LiveInterval], sizes: Sequence[int]) -> Iterator
         yield sorted(range(len(sizes)), key=key)
 
 
-def _neighbours(intervals: Sequence[LiveInterval]) -> list[list[int]]:
-    """For each interval those live at the same time. Intervals are in order of begin."""
+def _neighbours(intervals: Sequence[LiveInterval]) -> list[list[int]] | None:
+    """For each interval, in order of begin, those live at the same time; None where there are very many."""
     result: list[list[int]] = [[] for _ in intervals]
     live: list[int] = []
+    pairs = 0
     for number, interval in enumerate(intervals):
+        tick()
         live = [other for other in live if intervals[other].end > interval.begin]
+        pairs += len(live)
+        if pairs > MOST_PAIRS:
+            return None
         for other in live:
             result[other].append(number)
         result[number].extend(live)
         live.append(number)
     return result
+
+
+def _place_by_size(intervals: Sequence[LiveInterval], sizes: Sequence[int]) -> list[int]:
+    """Each buffer where one of the same size was before, else at the end: in time linear in their number."""
+    offsets: list[int] = []
+    free: dict[int, list[int]] = {}
+    live: list[tuple[int, int]] = []
+    end = 0
+    for number, (interval, size) in enumerate(zip(intervals, sizes, strict=True)):
+        while live and live[0][0] <= interval.begin:
+            _, dead = heapq.heappop(live)
+            free.setdefault(sizes[dead], []).append(offsets[dead])
+        places = free.get(size)
+        offsets.append(places.pop() if places else end)
+        end = max(end, offsets[-1] + size)
+        heapq.heappush(live, (interval.end, number))
+    return offsets
 
 
 def _place(order: Sequence[int], sizes: Sequence[int], neighbours: Sequence[Sequence[int]]) -> list[int]:
