@@ -156,7 +156,17 @@ def _extents(name: str, shape: Sequence[int]) -> Shape:
 def _serialized(model: Any) -> bytes:
     if not hasattr(model, "SerializeToString"):
         raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(model).__name__)
-    serialized: bytes = model.SerializeToString(deterministic=True)
+    from google.protobuf.message import EncodeError  # the model is a message, so protobuf is there
+
+    try:
+        serialized: bytes = model.SerializeToString(deterministic=True)
+    except (EncodeError, ValueError) as error:
+        raise ModelError(
+            "the model cannot be written as a message: it is too large or nested too deep",
+            file=locate(model)[0],
+            found=str(error),
+            remedy="save it with its weights in a file beside it, and give the path",
+        ) from error
     return serialized
 
 

@@ -65,7 +65,7 @@ def parse_model(source: Any, name: str, external: ExternalData) -> ModelFile:
         proto = source
         if not isinstance(proto, onnx.ModelProto):
             raise ModelError("not a model", expected="a path, bytes or an onnx.ModelProto", found=type(source).__name__)
-        budget().hold(proto.ByteSize())
+        budget().hold(_size_of(proto))
     else:
         if len(source) > MOST_BYTES:
             raise too_large(name, len(source))
@@ -85,6 +85,16 @@ def parse_model(source: Any, name: str, external: ExternalData) -> ModelFile:
         return ModelFile(_prepared(proto, is_own=isinstance(source, bytes)), name, external, _opsets(proto, name))
     except GlowstoneError as error:
         raise error.with_context(file=name) from error.__cause__
+
+
+def _size_of(proto: Any) -> int:
+    """Bytes of a message; 0 where it is nested too deep to be written, which is refused later."""
+    from google.protobuf.message import EncodeError
+
+    try:
+        return int(proto.ByteSize())
+    except (EncodeError, ValueError):
+        return 0
 
 
 def _prepared(proto: Any, is_own: bool) -> Any:
