@@ -14,6 +14,7 @@ import numpy as np
 from glowstone.errors import UnsupportedError
 from glowstone.graph import Builder, Graph, Tensor, Value, evaluate_graph
 from glowstone.host import HostBody, HostNode, HostRule, host_rule
+from glowstone.importer.attribute_kinds import attribute_kind
 from glowstone.importer.bodies import bodies_of
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.nodes import import_initializers, import_node, is_of_texts, moves_to_host
@@ -253,18 +254,19 @@ def _host_attribute(model: ModelFile, kind: str, entry: Any) -> Any:
     import onnx
 
     kinds = onnx.AttributeProto
+    found = attribute_kind(entry)
     if kind == "Cast" and entry.name == "to":
         return np.dtype(object) if entry.i == TEXT else element_type(entry.i, "attribute to").dtype
-    if entry.type == kinds.TENSOR:
+    if found == kinds.TENSOR:
         return decode_texts(entry.t) if entry.t.data_type == TEXT else decode_tensor(entry.t, model.external).array
-    if entry.type == kinds.STRING:
+    if found == kinds.STRING:
         return entry.s.decode("utf-8", "replace")
-    if entry.type == kinds.STRINGS:
+    if found == kinds.STRINGS:
         return tuple(text.decode("utf-8", "replace") for text in entry.strings)
-    if entry.type in (kinds.INTS, kinds.FLOATS):
+    if found in (kinds.INTS, kinds.FLOATS):
         return tuple(entry.ints or entry.floats)
-    if entry.type in (kinds.INT, kinds.FLOAT):
-        return entry.i if entry.type == kinds.INT else entry.f
-    if entry.type in (kinds.GRAPH, kinds.TYPE_PROTO):
+    if found in (kinds.INT, kinds.FLOAT):
+        return entry.i if found == kinds.INT else entry.f
+    if found in (kinds.GRAPH, kinds.TYPE_PROTO):
         return None
     raise UnsupportedError(f"attribute {entry.name} is of a kind that is not supported", operator=kind)

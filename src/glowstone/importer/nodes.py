@@ -12,6 +12,7 @@ from typing import Any, cast
 from glowstone.errors import GlowstoneError, ModelError, UnknownValueError, UnsupportedError
 from glowstone.graph import Builder, Graph, Value
 from glowstone.host import host_rule, is_for_texts
+from glowstone.importer.attribute_kinds import attribute_kind
 from glowstone.importer.imported import Counted
 from glowstone.importer.model_file import ModelFile
 from glowstone.importer.registry import BodyInput, OnnxBody, OnnxNode, canonical_domain, rule_for, takes_sequences
@@ -175,6 +176,7 @@ def _attribute(model: ModelFile, scope: Scope, attribute: Any) -> Any:
     import onnx
 
     kinds = onnx.AttributeProto
+    kind = attribute_kind(attribute)
     field = {
         kinds.INT: "i",
         kinds.FLOAT: "f",
@@ -182,16 +184,16 @@ def _attribute(model: ModelFile, scope: Scope, attribute: Any) -> Any:
         kinds.INTS: "ints",
         kinds.FLOATS: "floats",
         kinds.STRINGS: "strings",
-    }.get(attribute.type)
-    if attribute.type == kinds.TENSOR:
+    }.get(kind)
+    if kind == kinds.TENSOR:
         return decode_tensor(attribute.t, model.external)
-    if attribute.type == kinds.GRAPH:
+    if kind == kinds.GRAPH:
         return Body(model, attribute.g, scope)
     if field is None or attribute.ref_attr_name:
         raise UnsupportedError(
             f"attribute {attribute.name} is of a kind that is not supported",
             expected="numbers, text, a tensor or a graph",
-            found=kinds.AttributeType.Name(attribute.type).lower(),
+            found=kinds.AttributeType.Name(kind).lower(),
         )
     value = getattr(attribute, field)
     if field == "s":
