@@ -19,12 +19,12 @@ MOST_BYTES = 64 << 20
 """What compiling the small files here may allocate at once."""
 
 
-def model(nodes: list[NodeProto], shape: list[int] | None = None, **initializers: object) -> ModelProto:
+def model(nodes: list[NodeProto], x_shape: list[int] | None = None, **initializers: object) -> ModelProto:
     """A model of x f32 [2, 3] (or as given) and y."""
     graph = helper.make_graph(
         nodes,
         "g",
-        [helper.make_tensor_value_info("x", FLOAT, [2, 3] if shape is None else shape)],
+        [helper.make_tensor_value_info("x", FLOAT, [2, 3] if x_shape is None else x_shape)],
         [helper.make_tensor_value_info("y", 0, None)],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in initializers.items()],
     )

@@ -13,7 +13,7 @@ from glowstone.lir import BufferKind, Copy, Elementwise, Instruction, Operation,
 from glowstone.lir.overlap import is_injective, overlaps, rebase, same_elements
 from glowstone.lir.strides import has_vector_stride
 from glowstone.lir_passes.access_index import AccessIndex
-from glowstone.scalar import Apply, Expression, Input, inputs_of, substitute
+from glowstone.scalar import Expression, Input, inputs_of, substitute, tree_size
 
 MAX_OPERANDS = 8
 """Of a joined instruction: more pointers than this do not stay in registers."""
@@ -173,12 +173,4 @@ def _clashes(body: _Body, operation: Operation) -> bool:
 
 def _nodes(expressions: Sequence[Expression]) -> int:
     """Size of the expressions as trees."""
-    return sum(_tree_size(expression, {}) for expression in expressions)
-
-
-def _tree_size(expression: Expression, known: dict[int, int]) -> int:
-    if not isinstance(expression, Apply):
-        return 1
-    if id(expression) not in known:
-        known[id(expression)] = 1 + sum(_tree_size(argument, known) for argument in expression.arguments)
-    return known[id(expression)]
+    return sum(map(tree_size, expressions))

@@ -14,6 +14,7 @@ from glowstone.scalar.expression import (
     inputs_of,
     reinterpret,
     substitute,
+    tree_size,
     walk,
 )
 from glowstone.scalar.parser import parse_expression
@@ -35,5 +36,6 @@ __all__ = [
     "parse_expression",
     "reinterpret",
     "substitute",
+    "tree_size",
     "walk",
 ]

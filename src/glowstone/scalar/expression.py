@@ -252,3 +252,12 @@ def walk(expression: Expression) -> list[Expression]:
             if isinstance(node, Apply):
                 stack.extend((argument, False) for argument in reversed(node.arguments))
     return order
+
+
+def tree_size(expression: Expression) -> int:
+    """Number of nodes with shared subtrees written out wherever they occur: it may double with every node."""
+    sizes: dict[int, int] = {}
+    for node in walk(expression):
+        arguments = node.arguments if isinstance(node, Apply) else ()
+        sizes[id(node)] = 1 + sum(sizes[id(argument)] for argument in arguments)
+    return sizes[id(expression)]

@@ -13,6 +13,8 @@ from glowstone.scalar import Expression, Input
 
 LARGEST_EXPRESSION = 48
 """Distinct nodes of one scalar expression."""
+LARGEST_TREE = 1024
+"""Nodes of one, shared ones written out, as they are where a kernel is named."""
 MOST_OPERANDS = 8
 
 
@@ -68,6 +70,8 @@ def _merge(graph: Graph, value: Value, user: Node) -> Node | None:
     assert isinstance(user.operator, Elementwise)
     body = scalar.substitute(user.operator.scalar_expression(elements), outer)
     if len(operands) > MOST_OPERANDS or len(scalar.walk(body)) > LARGEST_EXPRESSION:
+        return None
+    if scalar.tree_size(body) > LARGEST_TREE:
         return None
     names = tuple(dict.fromkeys((*value.node.names, *user.names)))
     merged = Builder(graph, names).emit_node(Map(body, len(operands)), *operands)
