@@ -356,6 +356,25 @@ def test_a_result_behind_those_that_there_are():
     assert (error.expected, error.found) == ("at most 1 results", 2)
 
 
+@pytest.mark.parametrize("depth", [np.inf, np.nan, -1.0, 1e30])
+def test_depths_that_are_no_extent(depth):
+    """Found by mutants: a depth may be a float, and that infinite."""
+    constants = [tensor("d", depth, np.float32), tensor("v", [0, 1])]
+    refused(ModelError, model([node("OneHot", ["x", "d", "v"])], initializers=constants), "not a depth")
+
+
+def test_regions_without_end():
+    """Found by reading after that: regions that are constant are computed at compile time."""
+    regions = np.array([[0, 0, np.inf, 1], [np.nan, 0, 1, 1], [-np.inf, 0, np.inf, 1]], np.float32)
+    constants = [
+        tensor("r", np.insert(regions, 0, [0, np.inf, np.nan], axis=1), np.float32),
+        tensor("i", np.ones((1, 1, 3, 3)), np.float32),
+    ]
+    proto = model([node("MaxRoiPool", ["i", "r"], pooled_shape=[1, 1])], initializers=constants)
+    with pytest.raises(GlowstoneError, match="index out of range"):
+        glowstone.compile(proto, cache=False).run({"x": np.zeros((2, 3), np.float32)})
+
+
 @pytest.mark.filterwarnings("error")
 def test_numbers_that_are_none_come_without_warnings():
     """Found by mutants: bounds that are infinite, in what is computed at compile time."""

@@ -13,7 +13,7 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
 from glowstone.ops.element_sets import ANY, NUMBERS
 from glowstone.scalar import convert
-from glowstone.types import ElementType, TensorType, normalize_axis
+from glowstone.types import LARGEST_EXTENT, ElementType, TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -61,6 +61,7 @@ class OneHot(Operator):
             ErrorSample(cls(), (indices, np.array(2), np.array([1, 2, 3])), "an off and an on value"),
             ErrorSample(cls(2), (indices, np.array(2), np.array([1, 2])), "axis out of range"),
             ErrorSample(cls(), (indices, np.array(-2), np.array([1, 2])), "not a depth"),
+            ErrorSample(cls(), (indices, np.array(np.inf, np.float32), np.array([1, 2])), "not a depth"),
         ]
 
 
@@ -69,9 +70,9 @@ def known_depth(depth: Value) -> int:
 
     Raises:
         ShapeError: it is unknown.
-        ModelError: it is not one number, or negative.
+        ModelError: it is not one number, or out of range.
     """
     number = known_array(depth, "depth")
-    if number.size != 1 or not float(number.reshape(())) >= 0:
-        raise ModelError("not a depth", expected="one number, 0 or more", found=number.tolist())
+    if number.size != 1 or not 0 <= float(number.reshape(())) <= LARGEST_EXTENT:
+        raise ModelError("not a depth", expected=f"one number, 0 to {LARGEST_EXTENT}", found=number.tolist())
     return int(number.reshape(()))

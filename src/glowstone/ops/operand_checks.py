@@ -6,6 +6,18 @@ from glowstone.errors import ModelError
 from glowstone.graph import Value
 
 
+def known_integer(value: Value, name: str) -> int:
+    """The one integer that a known value is.
+
+    Raises:
+        ModelError: it is of another type, or more or less than one.
+    """
+    array = value.known
+    if array is None or array.size != 1 or array.dtype.kind not in "iub":
+        raise ModelError(f"operand {name} is not one integer", expected="one integer", found=str(value.type))
+    return int(array.reshape(()))
+
+
 def require_one_element(*operands: Value | None) -> None:
     """Check that operands, where given, have one element type.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,8 @@ from glowstone.errors import ExecutionError, ModelError, ShapeError
 from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.element_sets import FLOATS, SHAPES
-from glowstone.types import TensorType
+from glowstone.scalar import convert
+from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -87,7 +87,7 @@ class RoiAlign(Operator):
     def _points(self, low: float, high: float, cells: int) -> Array:
         """[cells, points] along one axis."""
         size = high - low if self.half_pixel else max(high - low, 1)
-        count = self.points or max(math.ceil(size / cells), 0)
+        count = self.points or max(_whole(np.ceil(size / cells)), 0)
         steps = np.arange(cells)[:, None] + (np.arange(count) + 0.5) / max(count, 1)
         return np.asarray(low + steps * size / cells)
 
@@ -152,7 +152,7 @@ class MaxRoiPool(Operator):
     def reference(self, x: Array, regions: Array) -> Array:
         result = np.zeros((len(regions), x.shape[1], *self.cells))
         for number, region in enumerate(regions):
-            image = _image(x, int(region[0]), self.name)
+            image = _image(x, _whole(region[0]), self.name)
             scaled = region[1:].astype(np.float32) * np.float32(self.scale)
             left, top, right, bottom = np.copysign(np.floor(np.abs(scaled) + np.float32(0.5)), scaled)
             rows = _pixels(float(top), float(bottom), self.cells[0], image.shape[1])
@@ -182,9 +182,13 @@ class MaxRoiPool(Operator):
 def _pixels(low: float, high: float, cells: int, extent: int) -> list[slice]:
     """The pixels of every cell along one axis."""
     step = np.float32(max(high - low + 1, 1)) / np.float32(cells)
-    starts = [math.floor(np.float32(cell) * step) + low for cell in range(cells)]
-    ends = [math.ceil(np.float32(cell + 1) * step) + low for cell in range(cells)]
+    starts = [_whole(np.floor(np.float32(cell) * step) + low) for cell in range(cells)]
+    ends = [_whole(np.ceil(np.float32(cell + 1) * step) + low) for cell in range(cells)]
     return [
-        slice(int(min(max(start, 0), extent)), int(min(max(end, 0), extent)))
-        for start, end in zip(starts, ends, strict=True)
+        slice(min(max(start, 0), extent), min(max(end, 0), extent)) for start, end in zip(starts, ends, strict=True)
     ]
+
+
+def _whole(number: float) -> int:
+    """A number without its fraction, within the range of i64; NaN gives 0."""
+    return int(convert(np.asarray(number), ElementType.I64))

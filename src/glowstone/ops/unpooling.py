@@ -16,6 +16,7 @@ from glowstone.ops.elementwise import Add, Mul, Sub
 from glowstone.ops.scatter import ScatterElements
 from glowstone.ops.shape import Concat
 from glowstone.ops.shape_arithmetic import extents, joined, reshaped, sliced, stretched, vector
+from glowstone.ops.window import Window
 from glowstone.types import ElementType, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,9 +45,9 @@ class MaxUnpool(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         x, indices = operands[:2]
         count = x.rank - FIRST_SPATIAL
-        lengths = (len(self.kernel), len(self.strides), len(self.pads) // 2)
-        if count < 1 or set(lengths) != {count}:
-            raise ShapeError("window attributes do not fit the rank", expected=f"{count} spatial axes", found=str(self))
+        if count < 1:
+            raise ShapeError("x has no spatial axis", expected="[N, C, ...]", found=list(x.shape))
+        Window(self.kernel, self.strides, (1,) * len(self.kernel), self.pads).check(count)
         if indices.shape != x.shape:
             raise ShapeError("one index for each element of x", expected=list(x.shape), found=list(indices.shape))
         own = self._own_shape(x.shape)
@@ -111,6 +112,7 @@ class MaxUnpool(Operator):
         x, indices = np.ones((1, 1, 2, 2), np.float32), np.zeros((1, 1, 2, 2), np.int64)
         return [
             ErrorSample(cls((2,)), (x, indices), "do not fit the rank"),
+            ErrorSample(cls((2**63 - 1, 2), (2, 2), (-(2**63), 0, 0, 0)), (x, indices), "out of range"),
             ErrorSample(cls((2, 2), (2, 2)), (x, indices[..., 0]), "one index for each element"),
             ErrorSample(cls((2, 2), (2, 2)), (x, indices, np.array([1, 1, 3, 4])), "output_shape is too small"),
         ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from glowstone.errors import ShapeError
+from glowstone.types import LARGEST_EXTENT
 
 PADDINGS = ("explicit", "same_upper", "same_lower", "valid")
 
@@ -33,9 +34,12 @@ class Window:
             raise ShapeError(
                 "window attributes do not fit the rank", expected=f"{spatial} spatial axes", found=str(self)
             )
-        if min(*self.kernel, *self.strides, *self.dilations) < 1 or min(self.pads) < 0:
+        least = min(*self.kernel, *self.strides, *self.dilations)
+        if least < 1 or min(self.pads) < 0 or max(*self.kernel, *self.strides, *self.pads) > LARGEST_EXTENT:
             raise ShapeError(
-                "window attributes out of range", expected="kernel, strides, dilations >= 1, pads >= 0", found=str(self)
+                "window attributes out of range",
+                expected=f"kernel, strides, dilations >= 1, pads >= 0, at most {LARGEST_EXTENT}",
+                found=str(self),
             )
 
     def resolved_pads(self, extents: Sequence[int]) -> tuple[int, ...]:

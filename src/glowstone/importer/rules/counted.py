@@ -9,6 +9,7 @@ from glowstone.importer.imported import Counted, counted
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.ops import Compress, NonMaxSuppression, NonZero, Shape, Unique
 from glowstone.ops.constant import constant
+from glowstone.ops.operand_checks import known_integer
 from glowstone.ops.suppression import COLUMNS
 from glowstone.types import normalize_axis
 
@@ -41,7 +42,7 @@ def import_non_max_suppression(node: OnnxNode) -> Value | Counted:
     most = node.optional(2)
     room = 0 if most is None else None
     if most is not None and most.known is not None and not most.dynamic:
-        room = max(int(most.known.reshape(())), 0) if most.known.size == 1 else None
+        room = max(known_integer(most, "max_output_boxes_per_class"), 0)
     operator = NonMaxSuppression(node.flag("center_point_box"), room)
     rows, count = node.builder.emit_node(operator, *node.operands).results
     return counted(node.builder, rows, count, constant(node.builder, np.array([0, COLUMNS])), 0)

@@ -18,6 +18,7 @@ from glowstone.importer.scope import Scope
 from glowstone.ops import Concat, Equal, Loop, Reshape, Shape, Unsqueeze
 from glowstone.ops.constant import constant, scalar
 from glowstone.ops.control import NUMBER
+from glowstone.ops.operand_checks import known_integer
 from glowstone.types import ElementType
 
 MOST_UNROLLED = 1024
@@ -126,7 +127,7 @@ class _OnnxLoop:
         """
         if value.known is None:
             raise UnknownValueError("the number of passes of a loop depends on input data", value=value)
-        number = int(value.known.reshape(()))
+        number = known_integer(value, "that decides the number of passes")
         if value.dynamic:
             builder = self._node.builder
             same = builder.emit(Equal(), value, scalar(builder, value.known.reshape(()).item(), value.element))

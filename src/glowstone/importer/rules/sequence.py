@@ -16,6 +16,7 @@ from glowstone.importer.imported import Imported, ValueSequence
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.ops import Concat, Identity, Slice, Squeeze, Unsqueeze
 from glowstone.ops.constant import constant
+from glowstone.ops.operand_checks import known_integer
 from glowstone.types import normalize_axis
 
 for_sequences = functools.partial(imports, sequences=True)
@@ -61,9 +62,9 @@ def _position(node: OnnxNode, index: int, last: int, length: int) -> int:
     given = node.optional(index)
     if given is None:
         return last
-    if given.known is None or given.dynamic or given.known.size != 1:
+    if given.known is None or given.dynamic:
         raise UnsupportedError("a position in a sequence depends on data")
-    position = int(given.known.reshape(()))
+    position = known_integer(given, "position")
     counted = position + length if position < 0 else position
     if not 0 <= counted <= last:
         raise ModelError("a position in a sequence is out of range", expected=f"{-length} to {last}", found=position)
