@@ -31,6 +31,7 @@ from glowstone.compiler import compile_template, plan_shape
 from glowstone.errors import GlowstoneError, InternalError, UnknownValueError
 from glowstone.importer import import_model, open_model
 from glowstone.options import Options
+from glowstone.support.budget import limited
 
 MEMORY_LIMIT = 256 << 20
 """Of planned memory, in bytes."""
@@ -89,6 +90,11 @@ def attempt(depth: str, seed: int, path: Path) -> Reply:
 
 def _planned(path: Path) -> Reply:
     """All of compilation but machine code."""
+    with limited(Options()):
+        return _planned_within(path)
+
+
+def _planned_within(path: Path) -> Reply:
     try:
         graph = import_model(open_model(path))
     except UnknownValueError:
