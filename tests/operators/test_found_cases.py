@@ -5,6 +5,7 @@ Some were wrong in one of the three, some in all but one.
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers.graph_execution import compile_graph, interpret_graph
@@ -66,6 +67,10 @@ CASES = {
             (np.full((1, 1, 2, 2), NAN, np.float32), np.float32([[-9, -9, -7, -7]]), np.array([0])),
         ),
         np.float32([[[[0]]]]),
+    ),
+    "nothing put where there is no zero": (
+        Sample(ops.CenterCropPad((0,)), (np.ones(1, ml_dtypes.float8_e8m0fnu), np.array([2]))),
+        np.array([1, 2.0**-127]).astype(ml_dtypes.float8_e8m0fnu),
     ),
     "products of integers that are none of the type": (
         Sample(ops.Conv((1,), (1,), (0, 0)), (np.int32([[[LARGE, 3]]]), np.int32([[[2]]]))),

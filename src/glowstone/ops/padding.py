@@ -80,7 +80,7 @@ class Pad(Operator):
     def reference(self, x: Array, pads: Array, value: Array | None = None, axes: Array | None = None) -> Array:
         before, after = self.margins(x.ndim, pads, axes)
         if self.mode == "constant":
-            return padded(x, before, after, 0 if value is None else np.asarray(value).reshape(()))
+            return padded(x, before, after, None if value is None else np.asarray(value).reshape(()))
         for axis, margins in enumerate(zip(before, after, strict=True)):
             x = np.take(x, source_indices(self.mode, x.shape[axis], *margins), axis=axis)
         return x

@@ -259,10 +259,13 @@ class CenterCropPad(Operator):
         return [ErrorSample(cls((0,)), (_numbers(2, 3), np.array([2, 2], np.int64)), "one number for each axis")]
 
 
-def padded(x: Array, before: Sequence[int], after: Sequence[int], value: Any = 0) -> Array:
-    """x with elements put before and after every axis, or taken away where a number is negative."""
+def padded(x: Array, before: Sequence[int], after: Sequence[int], value: Array | None = None) -> Array:
+    """x with elements put before and after every axis, or taken away where a number is negative.
+
+    `value` is the element to put; by default the one whose bits are zero, as f8e8m0 has no zero.
+    """
     widths = [(max(first, 0), max(last, 0)) for first, last in zip(before, after, strict=True)]
-    grown = np.pad(x, widths, constant_values=value)
+    grown = np.pad(x, widths, constant_values=np.zeros((), x.dtype) if value is None else value)
     kept = tuple(
         slice(max(-first, 0), extent - max(-last, 0))
         for first, extent, last in zip(before, grown.shape, after, strict=True)
