@@ -195,6 +195,7 @@ class Maker:
             inputs,
             outputs,
             tuple(instruction.names for instruction in plan.instructions),
+            tuple(instruction.operation.name for instruction in plan.instructions),
         )
 
 

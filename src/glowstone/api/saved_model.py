@@ -42,6 +42,7 @@ class ReadyRecord:
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]
     names: tuple[tuple[str, ...], ...]
+    operations: tuple[str, ...]
     external_parts: tuple[tuple[DataPart, str], ...]
     """What was read of files with external data, and its digests."""
 
@@ -63,6 +64,7 @@ def save(engine: Engine, external_parts: tuple[tuple[DataPart, str], ...]) -> li
         executable.inputs,
         executable.outputs,
         executable.names,
+        executable.operations,
         external_parts,
     )
     second = pickle_template(ready.template, [key for _, _, key in objects])
@@ -101,7 +103,14 @@ class SavedModel:
         plan_constants = np.frombuffer(record.plan_constants, np.uint8)
         engine.adopt(
             Executable(
-                table, self.block, plan_constants, record.arena_bytes, record.inputs, record.outputs, record.names
+                table,
+                self.block,
+                plan_constants,
+                record.arena_bytes,
+                record.inputs,
+                record.outputs,
+                record.names,
+                record.operations,
             )
         )
 

@@ -45,6 +45,8 @@ class Executable:
     outputs: tuple[Argument, ...]
     names: tuple[tuple[str, ...], ...]
     """ONNX names of each instruction."""
+    operations: tuple[str, ...]
+    """What each instruction does, for errors."""
     _idle: list[Invocation] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -86,7 +88,9 @@ class Invocation:
     """A runner of an executable with its bases."""
 
     def __init__(self, executable: Executable, code: NativeCode, threads: int) -> None:
-        self.runner = Runner(code, executable.table, threads, executable.describe)
+        self.runner = Runner(
+            code, executable.table, threads, executable.describe, executable.operations.__getitem__
+        )
         constants, plan_constants = executable._addresses
         self.runner.bases[BASE_CONSTANTS] = constants
         self.runner.bases[BASE_PLAN_CONSTANTS] = plan_constants

@@ -47,7 +47,7 @@ SHARED_COST_NANOSECONDS = 200_000
 """Tables estimated cheaper than this run on one thread: waking helpers takes some 50 microseconds."""
 
 Describe = Callable[[int], str]
-"""Gives the name of an instruction by its number."""
+"""Gives the name of an instruction, or of its operation, by its number."""
 
 _LEAST_WORDS = {
     Record.END: 2,
@@ -128,12 +128,20 @@ class Runner:
     Fill `bases` (addresses as integers, in the order of `lir/table.py`) before `run`, and keep that memory alive.
     """
 
-    def __init__(self, code: NativeCode, table: PreparedTable, threads: int, describe: Describe) -> None:
+    def __init__(
+        self,
+        code: NativeCode,
+        table: PreparedTable,
+        threads: int,
+        describe: Describe,
+        operation: Describe | None = None,
+    ) -> None:
         if not 1 <= threads <= MAX_PARTICIPANTS:
             raise ValueError(f"threads must be between 1 and {MAX_PARTICIPANTS}, not {threads}")
         self._code = code
         self._table = table
         self._describe = describe
+        self._operation = operation
         self._helpers = min(threads - 1, code.pool.limit) if table.cost >= SHARED_COST_NANOSECONDS else 0
         self._entry = code.run_shared if self._helpers else code.run
         participants = self._helpers + 1
@@ -193,9 +201,11 @@ class Runner:
         records = self._status.reshape(-1, STATUS_STRIDE // WORD_BYTES)[:, :STATUS_WORDS]
         failed = records[records[:, STATUS_CODE] != StatusCode.GOOD]
         first = failed[np.argmin(failed[:, STATUS_UNIT])]
+        instruction = int(first[STATUS_INSTRUCTION]) - 1
         error = ExecutionError(
             _MESSAGES[StatusCode(int(first[STATUS_CODE]))],
-            node=self._describe(int(first[STATUS_INSTRUCTION]) - 1),
+            node=self._describe(instruction),
+            operator=self._operation(instruction) if self._operation else None,
             found=int(first[STATUS_VALUE]),
         )
         self._status[:] = 0
