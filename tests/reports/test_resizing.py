@@ -100,7 +100,7 @@ def test_axes_that_keep_their_extent_are_copied():
 
 @pytest.mark.parametrize("mode", ["linear", "nearest"])
 @pytest.mark.parametrize("begin", [0.4, -0.25])
-def test_onnxruntime_10727_extents_of_a_crop(mode, begin):
+def test_extents_of_a_crop(mode, begin):
     """onnxruntime#10727, tvm#18133: scales are of the whole extent, in the evaluator as in ONNX's shape inference."""
     x = normal(1, 1, 6, 10)
     part = np.array([0, 0, begin, 0.5, 1, 1, 0.9, 1], np.float32)

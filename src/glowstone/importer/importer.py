@@ -180,7 +180,7 @@ def _build(
 
 
 def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
-    """The declared dimensions of an output; its extents at the reference shape where none fit its rank.
+    """The declared dimensions of an output; its extents at the reference shape where those do not fit.
 
     Raises:
         ModelError: the declared element type is not that of the value.
@@ -195,7 +195,12 @@ def _output_dimensions(entry: Any, value: Value) -> tuple[Dimension, ...]:
     if not declared.HasField("shape"):
         return value.shape
     dimensions = dimensions_of(entry.name, declared.shape.dim)
-    return dimensions if len(dimensions) == value.rank else value.shape
+    if len(dimensions) != value.rank:
+        return value.shape
+    return tuple(
+        dimension if isinstance(dimension, str) else extent
+        for dimension, extent in zip(dimensions, value.shape, strict=True)
+    )
 
 
 def _fixed_input(

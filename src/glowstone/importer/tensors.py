@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from glowstone.errors import ModelError, UnsupportedError
+from glowstone.errors import LimitError, ModelError, UnsupportedError
 from glowstone.graph import Tensor
 from glowstone.importer.packing import BYTE, packed_size, unpacked
 from glowstone.support.budget import budget
@@ -136,7 +136,12 @@ def _checked_shape(proto: Any, element: ElementType) -> tuple[int, ...]:
     shape = tuple(int(extent) for extent in proto.dims)
     if min(shape, default=0) < 0:
         raise ModelError(f"tensor {proto.name!r} has a negative extent", expected="0 or more", found=list(shape))
-    check_size(TensorType(element, shape))
+    try:
+        check_size(TensorType(element, shape))
+    except LimitError as error:
+        raise LimitError(
+            f"tensor {proto.name!r}: {error.message}", expected=error.expected, found=error.found
+        ) from None
     return shape
 
 
