@@ -38,7 +38,13 @@ OPERATORS = {
         "ArrayFeatureExtractor", normal(2, 3), at(bad, 1), domain="ai.onnx.ml"
     ),
     "RoiAlign": lambda bad: one_node("RoiAlign", normal(3, 1, 4, 4), np.float32([[0, 0, 2, 2]]), at(bad)),
-    "ReverseSequence": lambda bad: one_node("ReverseSequence", normal(4, 2), at(1, 5 if bad > 0 else bad)),
+    "ReverseSequence": lambda bad: one_node("ReverseSequence", normal(2, 4), at(1, 0, 2, bad)),
+    "TensorScatter": lambda bad: one_node(
+        "TensorScatter", normal(2, 1, 3, 2), normal(2, 1, 1, 2), at(0, bad), opset=24
+    ),
+    "RotaryEmbedding": lambda bad: one_node(
+        "RotaryEmbedding", normal(1, 2, 2, 4), normal(3, 2), normal(3, 2), at(bad, 1)[None], opset=23
+    ),
     "NegativeLogLikelihoodLoss": lambda bad: one_node("NegativeLogLikelihoodLoss", normal(2, 3), at(bad, 1)),
     "SoftmaxCrossEntropyLoss": lambda bad: one_node("SoftmaxCrossEntropyLoss", normal(2, 3), at(0, bad)),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from glowstone.errors import ExecutionError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.arithmetic import Minimum
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import ANY, INDICES
 from glowstone.ops.elementwise import Add, Cast, Less, Mul, Sub, Where
@@ -48,10 +49,10 @@ class ReverseSequence(Operator):
 
     def reference(self, x: Array, lengths: Array) -> Array:
         result = np.moveaxis(x.copy(), self.time_axis, 0)
-        if lengths.max(initial=0) > len(result):
-            raise ExecutionError("a sequence is longer than x", expected=len(result), found=lengths.tolist())
+        if lengths.max(initial=0) > len(result) or lengths.min(initial=0) < 0:
+            raise ExecutionError("a length is out of range", expected=f"0 to {len(result)}", found=lengths.tolist())
         for sequence, length in enumerate(lengths):
-            result[: max(length, 0), sequence] = result[: max(length, 0), sequence][::-1]
+            result[:length, sequence] = result[:length, sequence][::-1]
         return np.moveaxis(result, 0, self.time_axis)
 
     def decompose(self, builder: Builder, x: Value, lengths: Value) -> Value:
@@ -70,11 +71,15 @@ class ReverseSequence(Operator):
 
     @staticmethod
     def _rows(builder: Builder, x: Value, lengths: Value) -> Value:
-        """[steps, batch]: the number of the row that belongs there."""
+        """[steps, batch]: the number of the row that belongs there; none that exists where a length is out of range."""
         steps, batch = (builder.emit(Iota(), joined(builder, extents(builder, x, axis, axis + 1))) for axis in (0, 1))
         steps = unsqueeze(builder, steps, (1,))
-        counts = builder.emit(Cast(ElementType.I64), lengths)
-        last = builder.emit(Sub(), counts, scalar(builder, 1, ElementType.I64))
+        zero, one = (scalar(builder, number, ElementType.I64) for number in (0, 1))
+        beyond = builder.emit(Add(), extents(builder, x, 0, 1), one)
+        given = builder.emit(Cast(ElementType.I64), lengths)
+        bounded = builder.emit(Minimum(), given, beyond)  # so that the products below do not wrap
+        counts = builder.emit(Where(), builder.emit(Less(), given, zero), beyond, bounded)
+        last = builder.emit(Sub(), counts, one)
         source = builder.emit(Where(), builder.emit(Less(), steps, counts), builder.emit(Sub(), last, steps), steps)
         return builder.emit(Add(), builder.emit(Mul(), source, extents(builder, x, 1, 2)), batch)
 
