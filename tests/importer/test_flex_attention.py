@@ -57,6 +57,26 @@ def test_modifiers_and_groups_of_heads(attributes):
     np.testing.assert_allclose(glowstone.compile(proto).run(feeds)["y"], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_any_number_of_features():
+    """The scale follows from it; without features every score is zero."""
+    symbolic = {"q": [2, 6, 5, "e"], "k": [2, 3, 7, "e"], "v": [2, 3, 7, 4]}
+    proto = model_of(shapes=symbolic, score_mod=modifier("Add", 0.5))
+    compiled = glowstone.compile(proto, shapes={"q": (2, 6, 5, 8), "k": (2, 3, 7, 8)})
+
+    def drawn(features):
+        return arrays(
+            shapes={name: [features if one == "e" else one for one in dims] for name, dims in symbolic.items()}
+        )
+
+    for features in (8, 3, 24):
+        feeds = drawn(features)
+        (expected,) = ReferenceEvaluator(proto).run(None, feeds)
+        np.testing.assert_allclose(compiled.run(feeds)["y"], expected, rtol=1e-5, atol=1e-6)
+    feeds = drawn(0)
+    mean = np.repeat(feeds["v"].mean(2, keepdims=True), 2, 1)
+    np.testing.assert_allclose(compiled.run(feeds)["y"], np.broadcast_to(mean, (2, 6, 5, 4)), rtol=1e-5, atol=1e-6)
+
+
 def test_half_precision_with_a_softmax_in_float64():
     proto = model_of(
         TensorProto.FLOAT16, softmax_precision=TensorProto.DOUBLE, prob_mod=modifier("Mul", 0.5, TensorProto.DOUBLE)

@@ -177,14 +177,15 @@ def _attribute(model: ModelFile, scope: Scope, attribute: Any) -> Any:
 
     kinds = onnx.AttributeProto
     kind = attribute_kind(attribute)
-    field = {
+    fields: dict[int, str] = {
         kinds.INT: "i",
         kinds.FLOAT: "f",
         kinds.STRING: "s",
         kinds.INTS: "ints",
         kinds.FLOATS: "floats",
         kinds.STRINGS: "strings",
-    }.get(kind)
+    }
+    field = fields.get(kind)
     if kind == kinds.TENSOR:
         return decode_tensor(attribute.t, model.external)
     if kind == kinds.GRAPH:

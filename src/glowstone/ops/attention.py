@@ -37,6 +37,11 @@ DEFAULT_SCALE_EXPONENT = -0.5
 """The scale left out is the number of features to this power."""
 
 
+def default_scale(features: int) -> float:
+    """The scale left out. Without features all scores are zero, whatever it is."""
+    return float(max(features, 1) ** DEFAULT_SCALE_EXPONENT)
+
+
 @operator
 class Attention(Operator):
     """softmax(q k^T * scale + bias) v, per head. ONNX Attention-23.
@@ -128,7 +133,7 @@ class Attention(Operator):
 
     def factor(self, depth: int) -> float:
         """What products of queries and keys are multiplied with."""
-        return depth**DEFAULT_SCALE_EXPONENT if self.scale is None else self.scale
+        return default_scale(depth) if self.scale is None else self.scale
 
     def reference(self, *operands: Array | None) -> tuple[Array, ...]:
         given = (*operands, None, None, None, None)

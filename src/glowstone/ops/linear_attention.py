@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from glowstone.errors import ModelError, ShapeError
 from glowstone.graph import Builder, Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
+from glowstone.ops.attention import default_scale
 from glowstone.ops.constant import scalar
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Cast, Mul
@@ -166,7 +166,7 @@ class LinearAttention(Operator):
         return self.rule.endswith("delta")
 
     def _scale(self, features: int) -> float:
-        return self.scale or 1 / math.sqrt(features // self.heads)
+        return self.scale or default_scale(features // self.heads)
 
     def reference(self, *operands: Array | None) -> tuple[Array, ...]:
         q, k, v, state, decay, rate = (*operands, None, None, None)[:6]

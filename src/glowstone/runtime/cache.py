@@ -16,8 +16,8 @@ import stat
 import sys
 import tempfile
 import warnings
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class Cache:
                 total -= size
 
 
-def _content(file: BinaryIO) -> memoryview:
+def _content(file: BufferedReader) -> memoryview:
     """The whole file: mapped, so that processes share it, or in memory of this process where large pages pay.
 
     Raises:
@@ -132,9 +132,9 @@ def _content(file: BinaryIO) -> memoryview:
     if size < LARGE_BYTES or not sys.platform.startswith("linux"):
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     block = aligned_bytes(size)
-    if file.readinto(memoryview(block)) != size:
+    if file.readinto(block.data) != size:
         raise OSError(f"{file.name} was cut short while it was read")
-    return memoryview(block).toreadonly()
+    return block.data.toreadonly()
 
 
 def _header(*parts: bytes | memoryview) -> bytes:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from glowstone.errors import ModelError, ShapeError
@@ -12,7 +10,8 @@ from glowstone.importer.registry import OnnxNode, imports
 from glowstone.importer.rules.loop import input_names
 from glowstone.importer.scope import Scope
 from glowstone.importer.tensors import element_type
-from glowstone.ops import Attention, MatMul, Mul, Softmax, Transpose
+from glowstone.ops import Attention, Cast, MatMul, Mul, Pow, Softmax, Transpose
+from glowstone.ops.attention import DEFAULT_SCALE_EXPONENT, default_scale
 from glowstone.ops.constant import scalar
 from glowstone.ops.shape import unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped
@@ -35,10 +34,10 @@ def import_flex_attention(node: OnnxNode) -> Value:
     scale = node.number("scale", 0.0) if "scale" in node.attributes else None
     if not any(name in node.attributes for name in MODIFIERS):
         return node.builder.emit_node(Attention(scale=scale, precision=precision), q, k, v).results[0]
-    return _modified(node, q, k, v, 1 / math.sqrt(q.shape[-1]) if scale is None else scale, precision)
+    return _modified(node, q, k, v, scale, precision)
 
 
-def _modified(node: OnnxNode, q: Value, k: Value, v: Value, scale: float, precision: ElementType) -> Value:
+def _modified(node: OnnxNode, q: Value, k: Value, v: Value, scale: float | None, precision: ElementType) -> Value:
     """Queries, keys and values as [B, G, H / G, ...]; scores and probabilities as [B, H, L, S] for the modifiers."""
     builder, emit = node.builder, node.emit
     groups = k.shape[1]
@@ -46,7 +45,7 @@ def _modified(node: OnnxNode, q: Value, k: Value, v: Value, scale: float, precis
         raise ShapeError(
             "heads do not come in groups", expected=f"a multiple of {groups}", found=[q.shape[1], v.shape[1]]
         )
-    root = scalar(builder, float(np.sqrt(np.float32(scale))), q.element)
+    root = _root_of_scale(node, q, scale)
     apart = (groups, q.shape[1] // groups)
     batch = extents(builder, q, 0, 1)
     queries = reshaped(builder, emit(Mul(), q, root), batch, apart, extents(builder, q, 2))
@@ -60,6 +59,17 @@ def _modified(node: OnnxNode, q: Value, k: Value, v: Value, scale: float, precis
     sums = emit(MatMul(), chances, unsqueeze(builder, converted(builder, v, precision), (2,)))
     y = reshaped(builder, sums, batch, together, extents(builder, sums, 3))
     return converted(builder, y, v.element)
+
+
+def _root_of_scale(node: OnnxNode, q: Value, scale: float | None) -> Value:
+    """What queries and keys are multiplied with; the host computes it where the number of features may change."""
+    if scale is not None or not q.dynamic:
+        factor = default_scale(q.shape[-1]) if scale is None else scale
+        with np.errstate(invalid="ignore"):  # of a negative scale
+            return scalar(node.builder, float(np.sqrt(np.float32(factor))), q.element)
+    features = node.emit(Cast(ElementType.F64), extents(node.builder, q, 3))
+    root = node.emit(Pow(), features, scalar(node.builder, DEFAULT_SCALE_EXPONENT / 2, ElementType.F64))
+    return node.emit(Cast(q.element), root)
 
 
 def _changed(node: OnnxNode, name: str, x: Value) -> Value:
