@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+MOST_SHOWN = 10_000
+"""Characters of a field in a message."""
+
 
 class GlowstoneError(Exception):
     """Base of every error of this package.
@@ -37,7 +40,8 @@ class GlowstoneError(Exception):
 
     def __str__(self) -> str:
         details = ((name, getattr(self, name)) for name in self._FIELDS)
-        return "\n  ".join([self.message, *(f"{name}: {value}" for name, value in details if value is not None)])
+        shown = (f"{name}: {_shortened(str(value))}" for name, value in details if value is not None)
+        return "\n  ".join([_shortened(self.message), *shown])
 
     def with_context(
         self, *, file: str | None = None, node: str | None = None, operator: str | None = None
@@ -50,6 +54,11 @@ class GlowstoneError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, {name: getattr(self, name) for name in self._STATE}))
+
+
+def _shortened(text: str) -> str:
+    """A text as messages show it: names in files may be of any length."""
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]} ... ({len(text)} characters)"
 
 
 def _rebuild(kind: type[GlowstoneError], message: str, fields: dict[str, object]) -> GlowstoneError:

@@ -186,7 +186,7 @@ def test_nodes_of_bodies_in_any_order():
     shuffled_bodies(with_order)
     order = [1, 2, 3, 6, 5, 0, 4]  # add, relu, mul, sum, greater, if, neg
     nodes = [copied(with_order.graph.node[index]) for index in order]
-    body = nodes[5].attribute[0].g
+    body = next(one.g for one in nodes[5].attribute if one.name == "then_branch")
     inner = [copied(body.node[1]), copied(body.node[0])]
     del body.node[:]
     body.node.extend(inner)

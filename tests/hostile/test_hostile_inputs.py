@@ -98,7 +98,7 @@ CASES = [
         for reduction in ("none", "add", "max")
     ),
     *(
-        Case("ScatterND", {"x": floats(4, 3), "i": integers([[0], [3], [-4]]), "u": floats(3, 3)}, "i",
+        Case("ScatterND", {"x": floats(4, 3), "i": integers([0], [3], [-4]), "u": floats(3, 3)}, "i",
              {"reduction": reduction}, must_fail=True)
         for reduction in ("none", "mul")
     ),

@@ -19,6 +19,7 @@ from glowstone.lir import Buffer, BufferKind, Copy, Instruction, Operation, Prog
 from glowstone.lir.lifetimes import place_lifetimes
 from glowstone.ops import Constant, Fused
 from glowstone.scalar import Expression
+from glowstone.support.budget import budget, tick
 from glowstone.types import CHANNEL_AXIS, Shape, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -87,6 +88,7 @@ class Generator:
 
     def _generate(self, order: Sequence[Node]) -> None:
         for node in order:
+            tick()
             if all(value.known is not None for value in node.results) or isinstance(node.operator, Constant):
                 continue
             application = Application(node)
@@ -155,6 +157,15 @@ class Generator:
         self._count += 1
         buffer = Buffer(f"p{self._count}", BufferKind.PLAN_CONSTANT, tensor.element, array.shape, None, tensor.array)
         return buffer.view()
+
+    def numbers(self, count: int) -> View:
+        """i64[count]: 0, 1, 2 ...
+
+        Raises:
+            LimitError: there are more than the compiler may write out.
+        """
+        budget().take_bytes(count * np.dtype(np.int64).itemsize, "numbers of positions")
+        return self.plan_constant(np.arange(count, dtype=np.int64))
 
     def bind(self, value: Value, view: View) -> None:
         """Say where a value is.

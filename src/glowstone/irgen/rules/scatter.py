@@ -110,7 +110,7 @@ def generate_one_hot(generator: Generator, application: Application) -> None:
     depth = known_depth(application.operand(1))
     source = generator.view(indices)
     wide = generator.reshaped(source, (*source.shape[:axis], 1, *source.shape[axis:]))
-    places = generator.plan_constant(np.arange(depth, dtype=np.int64).reshape(-1, *[1] * (result.rank - axis - 1)))
+    places = generator.reshaped(generator.numbers(depth), (depth, *[1] * (result.rank - axis - 1)))
     limit = generator.plan_constant(np.full(1, depth, np.int64))
     off, on = (values.slice((index,), (1,)) for index in (0, 1))
     operation = Elementwise((_one_hot_expression(indices.element, result.element),), 5)

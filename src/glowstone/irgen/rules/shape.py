@@ -43,7 +43,7 @@ def generate_constant_of_shape(generator: Generator, application: Application) -
 def generate_iota(generator: Generator, application: Application) -> None:
     """Numbers too many for the host to pass about; they follow from the shape."""
     shape = application.result.shape
-    generator.bind(application.result, generator.plan_constant(np.arange(math.prod(shape)).reshape(shape)))
+    generator.bind(application.result, generator.reshaped(generator.numbers(math.prod(shape)), shape))
 
 
 @generates(Transpose)

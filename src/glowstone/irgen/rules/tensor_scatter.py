@@ -45,7 +45,7 @@ def _places(
     generator: Generator, operator: TensorScatter, starts: View | None, shape: tuple[int, int], extent: int
 ) -> View:
     """[batch, sequence]: start + number, modulo the extent where circular."""
-    steps = generator.plan_constant(np.arange(shape[1], dtype=np.int64))
+    steps = generator.numbers(shape[1])
     if starts is None:
         return steps.broadcast(shape)
     limit = generator.plan_constant(np.array([extent], np.int64))
