@@ -125,7 +125,10 @@ class View:
         """The box of `shape` at `starts`, every `steps`-th element (positive) along each axis."""
         steps = steps or (1,) * self.rank
         offset = self.offset + sum(start * stride for start, stride in zip(starts, self.strides, strict=True))
-        strides = tuple(stride * step for stride, step in zip(self.strides, steps, strict=True))
+        strides = tuple(  # a step along one element leads nowhere, and may be as large as a number can be
+            stride * (step if extent > 1 else 1)
+            for stride, step, extent in zip(self.strides, steps, shape, strict=True)
+        )
         return View(self.buffer, offset if math.prod(shape) else self.offset, shape, strides)
 
     def broadcast(self, shape: Shape) -> View:

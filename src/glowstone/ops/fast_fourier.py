@@ -54,6 +54,9 @@ def transform(builder: Builder, x: Value, what: Transform) -> Value:
 
 def _by_table(builder: Builder, x: Value, what: Transform) -> Value:
     """One product: rows of the table are the parts of x, columns those of the result."""
+    budget().take_bytes(
+        2 * what.count * what.count * x.shape[-1] * np.dtype(np.float64).itemsize, "a table of rotations"
+    )
     places = np.arange(what.count)
     turns = what.rotations(places[:, None] * places)
     table = np.empty((what.count, x.shape[-1], what.count, 2))
@@ -82,6 +85,7 @@ def _by_convolution(builder: Builder, x: Value, what: Transform) -> Value:
     """k n = (k^2 + n^2 - (k - n)^2) / 2: a convolution with exp(-sign pi i m^2 / count), between two rotations."""
     count = what.count
     size = 1 << (2 * count - 2).bit_length()
+    budget().take_bytes(4 * size * np.dtype(np.complex128).itemsize, "a table of rotations")
     squares = np.arange(count) ** 2
     chirp = Transform(2 * count, what.sign).rotations(squares)
     kernel = np.zeros(size, np.complex128)

@@ -13,6 +13,7 @@ from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
 from glowstone.ops.element_sets import ANY, INDICES, SHAPES
 from glowstone.ops.rearrangement import padded
+from glowstone.support.budget import budget
 from glowstone.types import ElementType, TensorType, normalize_axes, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -74,7 +75,7 @@ class Pad(Operator):
             raise ShapeError("more elements are taken away than there are", found=f"{list(before)}, {list(after)}")
         if self.mode != "constant":
             for axis in range(x.rank):
-                source_indices(self.mode, x.shape[axis], before[axis], after[axis])
+                _kept(x.shape[axis], before[axis], after[axis])
         return (TensorType(x.element, shape),)
 
     def reference(self, x: Array, pads: Array, value: Array | None = None, axes: Array | None = None) -> Array:
@@ -123,9 +124,21 @@ def source_indices(mode: str, extent: int, before: int, after: int) -> Array:
     Raises:
         ShapeError: the axis is empty and elements are asked for.
     """
-    kept = np.arange(extent, dtype=np.int64)[max(-before, 0) : max(extent - max(-after, 0), 0)]
+    kept = _kept(extent, before, after)
     widths = (max(before, 0), max(after, 0))
-    if kept.size == 0 and max(widths) > 0:
-        raise ShapeError("nothing to take elements from", expected="an axis that is not empty", found=extent)
+    budget().take_bytes((len(kept) + sum(widths)) * np.dtype(np.int64).itemsize, "places along a padded axis")
     names: dict[str, Any] = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-    return np.pad(kept, widths, mode=names[mode]) if max(widths) else kept
+    places = np.array(kept, np.int64)
+    return np.pad(places, widths, mode=names[mode]) if max(widths) else places
+
+
+def _kept(extent: int, before: int, after: int) -> range:
+    """The places of an axis that negative margins leave.
+
+    Raises:
+        ShapeError: there are none, and elements are asked for.
+    """
+    kept = range(extent)[max(-before, 0) : max(extent - max(-after, 0), 0)]
+    if not kept and max(before, after) > 0:
+        raise ShapeError("nothing to take elements from", expected="an axis that is not empty", found=extent)
+    return kept

@@ -117,6 +117,7 @@ def cubic_weights(away: Array, alpha: float) -> Array:
 def _coordinates(mode: str, axis: AxisResize) -> Array:
     """Where in x the elements of the result are, in the precision of the scale."""
     scale = axis.scale
+    budget().take_bytes(TABLE_BYTES * axis.result, "places along a resized axis")
     x = np.arange(axis.result).astype(np.asarray(scale).dtype)
     width = scale * axis.extent
     last = axis.extent - 1
