@@ -20,6 +20,7 @@ from glowstone.ops.linear import MatMul
 from glowstone.ops.padding import Pad
 from glowstone.ops.shape import Transpose
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced, vector
+from glowstone.support.budget import budget
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

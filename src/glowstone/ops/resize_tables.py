@@ -10,7 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from glowstone.support.budget import budget
+
 Array = np.ndarray[Any, np.dtype[Any]]
+TABLE_BYTES = 64
+"""About what the tables take for an element of the result."""
 
 COORDINATE_MODES = (
     "half_pixel",
