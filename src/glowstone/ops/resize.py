@@ -87,7 +87,7 @@ class Resize(Operator):
         """Extent and scale of every axis named."""
         if scales is not None:
             factors = scales.ravel().astype(np.float32)
-            if not ((factors > 0) & (factors * max(extents, default=0) < LARGEST_EXTENT)).all():
+            if not ((factors > 0) & (factors.astype(np.float64) * max(extents, default=0) < LARGEST_EXTENT)).all():
                 raise ShapeError("a scale is out of range", expected="positive numbers", found=scales.tolist())
             return [(int(np.floor(factor * extent)), factor) for factor, extent in zip(factors, extents, strict=True)]
         assert sizes is not None

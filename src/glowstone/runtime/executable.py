@@ -88,9 +88,7 @@ class Invocation:
     """A runner of an executable with its bases."""
 
     def __init__(self, executable: Executable, code: NativeCode, threads: int) -> None:
-        self.runner = Runner(
-            code, executable.table, threads, executable.describe, executable.operations.__getitem__
-        )
+        self.runner = Runner(code, executable.table, threads, executable.describe, executable.operations.__getitem__)
         constants, plan_constants = executable._addresses
         self.runner.bases[BASE_CONSTANTS] = constants
         self.runner.bases[BASE_PLAN_CONSTANTS] = plan_constants
