@@ -281,3 +281,12 @@ def test_tensors_of_many_axes():
     for _ in range(100_000):
         source.graph.input[0].type.tensor_type.shape.dim.add(dim_value=1)
     assert isinstance(attempt(source), LimitError)
+
+
+def test_a_node_of_many_operands():
+    """Time grows with the operands, not with their square."""
+    count = 1500
+    source = model([node("Concat", ["x"] * count, axis=0)])
+    compiled = glowstone.compile(source, cache=False, options={"compile_seconds": 120})
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(compiled(x), np.tile(x, (count, 1)))
