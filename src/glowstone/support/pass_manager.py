@@ -76,6 +76,8 @@ class PassManager(Generic[IR]):
         self._timings = timings
         self._parts = parts
         self._changes = 0
+        self._text: str | None = None
+        """Of the IR between two passes, where they are checked."""
 
     def run(self, ir: IR, passes: Sequence[Step[IR]]) -> bool:
         """Run the passes in order; returns whether any changed the IR.
@@ -86,6 +88,7 @@ class PassManager(Generic[IR]):
         """
         if self._checked:
             self._check_valid(ir, "the input", None)
+            self._text = self._print(ir)
         changed = False
         for step in passes:
             changed |= self._run_step(ir, step)
@@ -110,7 +113,7 @@ class PassManager(Generic[IR]):
         name = function.__name__
         if name in self._skip:
             return False
-        before = self._print(ir) if self._checked else None
+        before = self._text
         budget().look()
         start = time.perf_counter()
         changed = self._call(ir, function, before)
@@ -143,7 +146,8 @@ class PassManager(Generic[IR]):
 
     def _check_claim(self, ir: IR, name: str, before: str, changed: bool) -> None:
         self._check_valid(ir, f"pass {name}", before)
-        if changed is not (self._print(ir) != before):
+        self._text = self._print(ir)
+        if changed is not (self._text != before):
             claim = "says it changed something and did not" if changed else "changed something and did not say so"
             raise self._failure(f"pass {name} {claim}", before)
 
