@@ -6,7 +6,7 @@ On a cache hit nothing of the compiler is imported: `compiling.py` is its door.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from glowstone.runtime.native import NativeCode
 from glowstone.runtime.threads import default_threads
 from glowstone.support.budget import limited
 from glowstone.support.model_source import ModelSource
+from glowstone.types import GivenShapes
 
 if TYPE_CHECKING:
     from glowstone.api.maker import Maker
@@ -44,7 +45,7 @@ MOST_THREADS = 64
 def compile(
     model: ModelSource,
     *,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    shapes: GivenShapes | None = None,
     constants: Mapping[str, Array] | None = None,
     backend: str = "cpu",
     target: str = "host",
@@ -60,7 +61,8 @@ def compile(
 
     Args:
         model: a path, the bytes of a model, or an onnx.ModelProto.
-        shapes: the reference shape by input name. Not a restriction: another shape specializes from the template.
+        shapes: reference shapes by input, and extents by symbolic dimension: `{"x": (4, "length"), "length": 32}`.
+            Not a restriction: another shape specializes from the template.
         constants: inputs fixed at compile time.
         backend: "cpu".
         target: "host", or "triple/cpu/features" of this machine's kind.
@@ -92,7 +94,7 @@ class Request:
     """The arguments of `compile`."""
 
     model: ModelSource
-    shapes: Mapping[str, Sequence[int]] | None = None
+    shapes: GivenShapes | None = None
     constants: Mapping[str, Array] | None = None
     backend: str = "cpu"
     target: str = "host"
@@ -143,9 +145,8 @@ def _whole(request: Request, progress: Progress | None) -> Whole:
             fixed = importer.deciding_inputs(source.file(), {**inputs, **source.constants})
         constants = {**source.constants, **{name: inputs[name] for name in fixed if name in inputs}}
         left = {name: value for name, value in inputs.items() if name not in constants}
-        shapes = {**{name: np.shape(value) for name, value in left.items()}, **(request.shapes or {})}
-        wanted = {name: shape for name, shape in shapes.items() if name in left}
-        return compile_request(replace(request, constants=constants, shapes=wanted), progress), left
+        shapes = {name: np.shape(value) for name, value in left.items()}
+        return compile_request(replace(request, constants=constants, shapes=shapes), progress), left
 
     return whole
 

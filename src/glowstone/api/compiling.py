@@ -31,6 +31,7 @@ from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.threads import default_threads
+from glowstone.types import resolve_shapes
 
 logger = logging.getLogger("glowstone")
 
@@ -101,7 +102,8 @@ def compile_stepped(
         port.name: source.constants[port.name].astype(port.dtype) for port in inputs if port.name in source.constants
     }
     graph = importer.FileGraph(file, file.proto.graph, None, fixed)
-    workshop = Workshop(settings, library, code, threads, source.shapes)
+    reference = resolve_shapes(source.shapes, {port.name: port.dimensions for port in inputs}).shapes
+    workshop = Workshop(settings, library, code, threads, reference)
     return SteppedModel((taken, outputs), SteppedGraph(graph, workshop), whole)
 
 

@@ -37,6 +37,11 @@ class TensorInfo:
     kind: str = "tensor"
     has_rank: bool = True
 
+    def __str__(self) -> str:
+        extents = ", ".join(map(str, self.shape)) if self.has_rank else "..."
+        tensor = f"{'text' if self.dtype.kind == 'O' else self.dtype}[{extents}]"
+        return f"{self.name}: {self.kind.replace('tensor', tensor)}"
+
 
 class Model:
     """A compiled model. Thread-safe: any number of Python threads may call it at once.
@@ -70,6 +75,10 @@ class Model:
         if self.recipe is None:
             raise pickle.PicklingError("only models made by glowstone.compile can be pickled")
         return self.recipe()
+
+    def __repr__(self) -> str:
+        sides = (", ".join(map(str, side)) for side in (self.inputs, self.outputs))
+        return f"<{type(self).__name__}: {' -> '.join(sides)}>"
 
     @property
     def threads(self) -> int:

@@ -15,7 +15,7 @@ from glowstone.errors import InputError, ModelError
 from glowstone.runtime.cache import Cache
 from glowstone.support.external_data import DataPart, ExternalData
 from glowstone.support.model_source import ModelSource, locate, read_bytes
-from glowstone.types import Shape
+from glowstone.types import Dimension, GivenShapes, Shape
 
 if TYPE_CHECKING:
     from glowstone.graph import Graph
@@ -30,14 +30,14 @@ class Source:
     def __init__(
         self,
         model: ModelSource,
-        shapes: Mapping[str, Sequence[int]] | None,
+        shapes: GivenShapes | None,
         constants: Mapping[str, Array] | None,
         external_data_roots: tuple[Path, ...] = (),
     ) -> None:
         self._model = model
         self._roots = external_data_roots
         self._external = self._external_data()
-        self._shapes = {name: _extents(name, shape) for name, shape in (shapes or {}).items()}
+        self._shapes = {name: _checked_extents(name, given) for name, given in (shapes or {}).items()}
         self._constants = {name: np.asarray(array) for name, array in (constants or {}).items()}
         self._digest: str | None = None
         self._held: bytes | None = None
@@ -59,7 +59,7 @@ class Source:
 
         opened = self._open()
         self._external = opened.external
-        return importer.import_model(opened, {**self._shapes, **(shapes or {})}, self._constants)
+        return importer.import_model(opened, self._shapes if shapes is None else shapes, self._constants)
 
     def graph_once(self, graph: Graph) -> Callable[[Mapping[str, Shape], Mapping[str, Array]], Graph]:
         """A function that imports the model at given shapes; the first time it gives the graph already there."""
@@ -71,8 +71,8 @@ class Source:
         return self._open()
 
     @property
-    def shapes(self) -> Mapping[str, Shape]:
-        """Reference shapes by input name."""
+    def shapes(self) -> GivenShapes:
+        """Reference shapes by input name, and extents by symbol."""
         return self._shapes
 
     @property
@@ -147,10 +147,17 @@ class Source:
         return importer.parse_model(self._model if data is None else data, name, self._external_data())
 
 
-def _extents(name: str, shape: Sequence[int]) -> Shape:
-    if any(isinstance(extent, bool) or not isinstance(extent, int | np.integer) or extent < 0 for extent in shape):
-        raise InputError(f"shape of {name!r} cannot be read", expected="integers, 0 or more", found=list(shape))
-    return tuple(int(extent) for extent in shape)
+def _checked_extents(name: str, given: int | Sequence[Dimension]) -> int | tuple[Dimension, ...]:
+    """An extent of a symbol, or a shape of numbers and symbols, with integers of NumPy as plain ones."""
+    extents = [given] if isinstance(given, int | np.integer) else list(given)
+    if not all(isinstance(extent, str) or _is_extent(extent) for extent in extents):
+        raise InputError(f"shape of {name!r} cannot be read", expected="integers, 0 or more, and symbols", found=given)
+    plain = tuple(extent if isinstance(extent, str) else int(extent) for extent in extents)
+    return int(given) if isinstance(given, int | np.integer) else plain
+
+
+def _is_extent(extent: object) -> bool:
+    return isinstance(extent, int | np.integer) and not isinstance(extent, bool) and extent >= 0
 
 
 def _serialized(model: Any) -> bytes:

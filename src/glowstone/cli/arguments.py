@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,16 @@ from typing import Any, TypeVar
 import click
 
 from glowstone.tools.arrays import ALL_INPUTS
+from glowstone.types import Dimension
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+GivenShape = tuple[str, tuple[Dimension, ...]]
+"""An input with its shape, or a symbolic dimension with its extent."""
+
 ARCHIVE_SUFFIX = ".npz"
+_NUMBERS = re.compile(r"\d+(x\d+)+")
+_SYMBOL = re.compile(r"[^\W\d][^=,\s]*")
 
 
 @dataclass
@@ -23,13 +30,18 @@ class Settings:
     debug: bool = False
 
 
-def parse_shape(argument: str) -> tuple[str, tuple[int, ...]]:
-    """The shape of an input: x=1,3,48,320 or x=1x3x48x320; x= alone is a scalar."""
+def parse_shape(argument: str) -> GivenShape:
+    """The shape of an input: x=1,3,48,320 or x=1x3x48x320 or x=1,3,height,width; x= alone is a scalar.
+
+    The extent of a symbolic dimension reads like the shape of an input: height=48.
+    """
     name, separator, text = argument.rpartition("=")
-    parts = [part.strip() for part in text.replace("x", ",").split(",")] if text.strip() else []
-    if not separator or not name or not all(part.isdecimal() for part in parts):
-        raise click.BadParameter(f"{argument!r} is not of the form x=1,3,48,320")
-    return name, tuple(int(part) for part in parts)
+    if _NUMBERS.fullmatch(text):
+        text = text.replace("x", ",")
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not separator or not name or not all(part.isdecimal() or _SYMBOL.fullmatch(part) for part in parts):
+        raise click.BadParameter(f"{argument!r} is not of the form x=1,3,48,320 or batch=4")
+    return name, tuple(int(part) if part.isdecimal() else part for part in parts)
 
 
 def parse_file(argument: str) -> tuple[str, Path]:
@@ -60,7 +72,9 @@ def model_argument(function: Function) -> Function:
 
 def shape_option(function: Function) -> Function:
     """The option --shape, which may be repeated."""
-    text = "Shape of an input, such as x=1,3,48,320. May be repeated."
+    text = (
+        "Shape of an input, such as x=1,3,48,320, or extent of a symbolic dimension, such as batch=4. May be repeated."
+    )
     option = click.option("--shape", "shapes", type=parse_shape, metavar="NAME=SHAPE", multiple=True, help=text)
     return option(function)
 

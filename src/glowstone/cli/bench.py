@@ -13,10 +13,11 @@ import click
 import numpy.typing as npt
 
 import glowstone
-from glowstone.cli.arguments import debug_option, model_argument, shape_option, threads_option, unique
+from glowstone.cli.arguments import GivenShape, debug_option, model_argument, shape_option, threads_option, unique
 from glowstone.cli.console import duration, progress, results
 from glowstone.errors import UnsupportedError
 from glowstone.tools.benchmark import missing_shapes, random_inputs, time_calls
+from glowstone.tools.input_files import complete_shapes
 from glowstone.tools.inspection import declared_inputs
 from glowstone.tools.trace import trace_model
 
@@ -36,7 +37,7 @@ from glowstone.tools.trace import trace_model
 @debug_option
 def bench(
     model_path: Path,
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    shapes: Sequence[GivenShape],
     threads: int | None,
     seconds: float | None,
     iterations: int | None,
@@ -49,7 +50,8 @@ def bench(
         seconds = 5.0
     with progress(4) as step:
         step("reading")
-        missing = missing_shapes(declared_inputs(model_path), given)
+        complete = complete_shapes(model_path, given)
+        missing = missing_shapes(declared_inputs(model_path), complete)
         if missing:
             names = ", ".join(one.name for one in missing)
             example = ",".join(map(str, missing[0].shape))
@@ -57,7 +59,7 @@ def bench(
         step("compiling")
         begin = time.perf_counter()
         model = glowstone.compile(model_path, shapes=given or None, threads=threads)
-        inputs = random_inputs(model.inputs, given)
+        inputs = random_inputs(model.inputs, complete)
         call = _prepared(model, inputs)
         compile_seconds = time.perf_counter() - begin
         step("warming up and measuring")

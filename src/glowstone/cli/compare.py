@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from glowstone.cli.arguments import debug_option, model_argument, parse_file, shape_option, unique
+from glowstone.cli.arguments import GivenShape, debug_option, model_argument, parse_file, shape_option, unique
 from glowstone.cli.console import progress, results
 from glowstone.tools.arrays import save_arrays
 from glowstone.tools.compare import Comparison, Part, compare_model, load_whole
-from glowstone.tools.input_files import model_inputs, read_inputs
+from glowstone.tools.input_files import complete_shapes, model_inputs, read_inputs
 
 AGREE = 0
 DIFFER = 1
@@ -48,7 +48,7 @@ REFERENCES = ("interpreter", "evaluator", "onnxruntime")
 @debug_option
 def compare(
     model_path: Path,
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    shapes: Sequence[GivenShape],
     backend: str,
     reference: str,
     inputs: Sequence[tuple[str, Path]],
@@ -65,7 +65,7 @@ def compare(
     with progress(2) as step:
         step("reading")
         model = load_whole(model_path)
-        arrays = read_inputs(model_inputs(model), files, unique(shapes, "--shape"))
+        arrays = read_inputs(model_inputs(model), files, complete_shapes(model, unique(shapes, "--shape")))
         step("comparing")
         found = compare_model(model, arrays, backend, reference, tolerance)
     _print(found, backend, reference)

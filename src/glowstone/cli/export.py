@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
+from glowstone.cli.arguments import GivenShape, debug_option, model_argument, shape_option, unique
 from glowstone.cli.console import progress, results
 from glowstone.exporter import DOMAIN, export_graph
 from glowstone.graph import Graph, named_tensors, print_graph
@@ -30,7 +30,7 @@ _TEXT = ".ir"
 )
 @click.option("--stage", type=click.Choice(STAGES), default="compiled", show_default=True, help="How far to go.")
 @debug_option
-def export(model_path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]], output: Path, stage: str) -> None:
+def export(model_path: Path, shapes: Sequence[GivenShape], output: Path, stage: str) -> None:
     """Write the graph of MODEL at a stage.
 
     Operators that ONNX has stay standard operators; fused and packed ones are in the domain "glowstone". At the stage

@@ -12,11 +12,12 @@ import click
 from rich.console import Console
 
 import glowstone
-from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
+from glowstone.cli.arguments import GivenShape, debug_option, model_argument, shape_option, unique
 from glowstone.cli.console import duration, progress, results, size, table
 from glowstone.tools.benchmark import random_inputs
 from glowstone.tools.dot import graph_to_dot
 from glowstone.tools.graph_stages import graph_at_stage
+from glowstone.tools.input_files import complete_shapes
 from glowstone.tools.inspection import ModelSummary, Shape, inspect_model
 from glowstone.tools.memory_drawing import draw_memory_plan
 from glowstone.tools.profile import Profile, measure_limits, profile_model
@@ -37,7 +38,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @debug_option
 def inspect(
     model_path: Path,
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    shapes: Sequence[GivenShape],
     compiled: bool,
     profiled: bool,
     memory: Path | None,
@@ -48,7 +49,8 @@ def inspect(
     given = unique(shapes, "--shape")
     with progress(4) as step:
         step("reading")
-        summary = inspect_model(model_path, given)
+        complete = complete_shapes(model_path, given)
+        summary = inspect_model(model_path, complete)
         report: Mapping[str, Any] | None = None
         profile: Profile | None = None
         if compiled or profiled or memory is not None:
@@ -57,7 +59,7 @@ def inspect(
             report = model.report() if compiled else None
         if profiled:
             step("measuring")
-            instructions = profile_model(model, random_inputs(model.inputs, given))
+            instructions = profile_model(model, random_inputs(model.inputs, complete))
             profile = Profile(instructions, measure_limits(model.target))
         step("drawing")
         if memory is not None:
@@ -87,6 +89,9 @@ def print_summary(console: Console, summary: ModelSummary) -> None:
     tensors = [("input", one) for one in summary.inputs] + [("output", one) for one in summary.outputs]
     rows = [[kind, one.name, one.element, _shape_text(one.shape)] for kind, one in tensors]
     console.print(table("inputs and outputs", ["", "name", "type", "shape"], rows))
+    symbols = dict.fromkeys(extent for one in summary.inputs for extent in one.shape if isinstance(extent, str))
+    if symbols:
+        console.print(f"symbols     {', '.join(symbols)}")
     console.print(table("operators", ["operator", "nodes"], list(summary.operators.items()), numeric=["nodes"]))
     console.print(f"nodes       {sum(summary.operators.values())}")
     console.print(f"parameters  {summary.parameters:,} ({size(summary.parameter_bytes)})")

@@ -10,12 +10,20 @@ import click
 import numpy.typing as npt
 
 import glowstone
-from glowstone.cli.arguments import debug_option, model_argument, parse_file, shape_option, threads_option, unique
+from glowstone.cli.arguments import (
+    GivenShape,
+    debug_option,
+    model_argument,
+    parse_file,
+    shape_option,
+    threads_option,
+    unique,
+)
 from glowstone.cli.console import progress, results, table
 from glowstone.cli.images import image_options
 from glowstone.tools.arrays import flat_arrays, save_arrays
 from glowstone.tools.images import Preparation
-from glowstone.tools.input_files import model_inputs, read_files
+from glowstone.tools.input_files import complete_shapes, model_inputs, read_files
 
 
 @click.command()
@@ -39,7 +47,7 @@ from glowstone.tools.input_files import model_inputs, read_files
 def run(
     model_path: Path,
     inputs: Sequence[tuple[str, Path]],
-    shapes: Sequence[tuple[str, tuple[int, ...]]],
+    shapes: Sequence[GivenShape],
     preparation: Preparation,
     output: Path | None,
     threads: int | None,
@@ -50,7 +58,8 @@ def run(
     """
     with progress(3) as step:
         step("reading")
-        arrays = read_files(model_inputs(model_path), unique(inputs, "--input"), unique(shapes, "--shape"), preparation)
+        complete = complete_shapes(model_path, unique(shapes, "--shape"))
+        arrays = read_files(model_inputs(model_path), unique(inputs, "--input"), complete, preparation)
         step("compiling")
         model = glowstone.compile(
             model_path, shapes={name: array.shape for name, array in arrays.items()}, threads=threads

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from glowstone.api.machine import host_target, open_cache
-from glowstone.cli.arguments import debug_option, model_argument, shape_option, unique
+from glowstone.cli.arguments import GivenShape, debug_option, model_argument, shape_option, unique
 from glowstone.cli.console import duration, messages, results, table
 from glowstone.options import Options
 from glowstone.tools.tune import TunedCase, total_saved, tune_model
@@ -28,7 +28,7 @@ from glowstone.tools.tune import TunedCase, total_saved, tune_model
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with times in nanoseconds.")
 @debug_option
-def tune(model_path: Path, shapes: Sequence[tuple[str, tuple[int, ...]]], output: Path | None, as_json: bool) -> None:
+def tune(model_path: Path, shapes: Sequence[GivenShape], output: Path | None, as_json: bool) -> None:
     """Measure kernels for MODEL on this machine, and write what is fastest for `compile(tuning=FILE)`.
 
     Nothing else should run meanwhile.

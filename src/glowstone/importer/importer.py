@@ -23,7 +23,7 @@ from glowstone.importer.structure import check_structure
 from glowstone.importer.tensors import element_type
 from glowstone.ops import Constant
 from glowstone.support.budget import budget
-from glowstone.types import Dimension, ElementType, TensorType
+from glowstone.types import Dimension, ElementType, GivenShapes, TensorType, resolve_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,14 +38,14 @@ assert rules
 
 def import_model(
     model: ModelFile,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: GivenShapes | None = None,
     constants: Mapping[str, Array] | None = None,
 ) -> Graph:
     """The graph of a model.
 
     Args:
         model: the parsed file.
-        shapes: reference shape by input name; inputs left out get nominal extents.
+        shapes: reference shapes by input and extents by symbol; what is left out gets nominal extents.
         constants: inputs fixed at compile time, by name.
 
     Raises:
@@ -56,8 +56,8 @@ def import_model(
         check_structure(model)
         check_values(model)
         graph_inputs = declared_inputs(model)
-        _check_names(graph_inputs, shapes or {}, constants or {})
-        return _at_reference(model, graph_inputs, dict(shapes or {}), dict(constants or {}))
+        _check_names(graph_inputs, constants or {})
+        return _at_reference(model, graph_inputs, shapes or {}, dict(constants or {}))
     except GlowstoneError as error:
         raise error.with_context(file=model.name) from error.__cause__
 
@@ -78,14 +78,11 @@ def declared_inputs(model: ModelFile) -> dict[str, tuple[ElementType, tuple[Dime
 
 def _check_names(
     declared: Mapping[str, tuple[ElementType, tuple[Dimension, ...]]],
-    shapes: Mapping[str, tuple[int, ...]],
     constants: Mapping[str, Array],
 ) -> None:
-    for name in (*shapes, *constants):
+    for name in constants:
         if name not in declared:
             raise ShapeError("no input of this name", expected=", ".join(declared) or "no inputs", found=name)
-    for name, shape in shapes.items():
-        check_shape(name, declared[name][1], tuple(shape))
 
 
 def check_shape(name: str, dimensions: tuple[Dimension, ...], shape: tuple[int, ...]) -> None:
@@ -106,18 +103,14 @@ def check_shape(name: str, dimensions: tuple[Dimension, ...], shape: tuple[int, 
 def _at_reference(
     model: ModelFile,
     declared: Mapping[str, tuple[ElementType, tuple[Dimension, ...]]],
-    shapes: dict[str, tuple[int, ...]],
+    given: GivenShapes,
     constants: dict[str, Array],
 ) -> Graph:
-    open_symbols = any(
-        isinstance(dimension, str)
-        for name, (_, dimensions) in declared.items()
-        if name not in shapes and name not in constants
-        for dimension in dimensions
-    )
+    resolved = resolve_shapes(given, {name: dimensions for name, (_, dimensions) in declared.items()})
+    open_symbols = any(name not in resolved.shapes and name not in constants for name in declared)
     failure: GlowstoneError | None = None
     for extent in NOMINAL_EXTENTS if open_symbols else (1,):
-        reference = nominal_shapes(declared, shapes, extent)
+        reference = _nominal_shapes(declared, resolved.symbols, extent)
         try:
             return _build(model, declared, reference, constants)
         except UnknownValueError:
@@ -130,22 +123,13 @@ def _at_reference(
     raise failure
 
 
-def nominal_shapes(
-    declared: Mapping[str, tuple[ElementType, tuple[Dimension, ...]]],
-    shapes: Mapping[str, tuple[int, ...]],
-    extent: int,
+def _nominal_shapes(
+    declared: Mapping[str, tuple[ElementType, tuple[Dimension, ...]]], given: Mapping[str, int], extent: int
 ) -> dict[str, tuple[int, ...]]:
-    """A reference shape for every input: as given, else static dimensions, symbols as elsewhere given, or nominal."""
-    symbols: dict[str, int] = {}
-    for name, shape in shapes.items():
-        for dimension, given in zip(declared[name][1], shape, strict=True):
-            if isinstance(dimension, str):
-                symbols.setdefault(dimension, given)
+    """A reference shape for every input: static dimensions, symbols as given, or nominal."""
+    symbols = dict(given)
     result = {}
     for name, (_, dimensions) in declared.items():
-        if name in shapes:
-            result[name] = tuple(shapes[name])
-            continue
         extents = []
         for axis, dimension in enumerate(dimensions):
             nominal = NOMINAL_BATCH if axis == 0 else extent

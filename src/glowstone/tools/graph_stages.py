@@ -25,6 +25,7 @@ from glowstone.lir_passes.pipeline import LIR_PASSES
 from glowstone.options import Options
 from glowstone.support.model_source import ModelSource
 from glowstone.support.pass_manager import FixedPoint, Pass, PassManager, Step
+from glowstone.types import GivenShapes
 
 IR = TypeVar("IR")
 
@@ -32,7 +33,7 @@ STAGES: Final = ("imported", "canonical", "lowered", "compiled")
 """As imported; after the passes for every backend; after lowering; fused and laid out for this machine."""
 
 
-def graph_at_stage(model: ModelSource, shapes: Mapping[str, tuple[int, ...]], stage: str) -> Graph:
+def graph_at_stage(model: ModelSource, shapes: GivenShapes, stage: str) -> Graph:
     """The graph of a model at one of `STAGES`.
 
     Raises:

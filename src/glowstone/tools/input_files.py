@@ -20,7 +20,7 @@ from glowstone.support.model_source import ModelSource
 from glowstone.tools.arrays import ALL_INPUTS
 from glowstone.tools.benchmark import missing_shapes, random_inputs
 from glowstone.tools.images import SUFFIXES, Preparation, frame_of, prepare, read_pixels
-from glowstone.types import Dimension
+from glowstone.types import Dimension, GivenShapes, Shape, resolve_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -44,6 +44,19 @@ def model_inputs(model: ModelSource) -> list[InputPort]:
     """
     declared = importer.declared_inputs(importer.open_model(model))
     return [InputPort(name, dimensions, element.dtype) for name, (element, dimensions) in declared.items()]
+
+
+def complete_shapes(model: ModelSource, given: GivenShapes) -> dict[str, Shape]:
+    """The shapes of inputs that follow from shapes and extents of symbolic dimensions.
+
+    Raises:
+        ModelError: the file is not an ONNX model.
+        ShapeError: what was given does not fit the model.
+    """
+    if not given:
+        return {}
+    inputs, _ = importer.declared_ports(importer.open_model(model))
+    return resolve_shapes(given, {port.name: port.dimensions for port in inputs}).shapes
 
 
 def read_inputs(

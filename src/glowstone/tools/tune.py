@@ -38,7 +38,7 @@ from glowstone.ops.constant import constant_array
 from glowstone.support.model_source import ModelSource
 from glowstone.tools.graph_stages import graph_at_stage
 from glowstone.tools.stepping import run_stepwise
-from glowstone.types import ElementType, Shape, TensorType
+from glowstone.types import ElementType, GivenShapes, Shape, TensorType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Progress = Callable[[int, int, str], None]
@@ -80,7 +80,7 @@ class _Work:
 
 
 def tune_model(
-    model: ModelSource, shapes: Mapping[str, Shape], progress: Progress = lambda *_: None
+    model: ModelSource, shapes: GivenShapes, progress: Progress = lambda *_: None
 ) -> tuple[Tuning, list[TunedCase]]:
     """Measure every case of the model. On one thread: choices do not depend on the number of threads.
 

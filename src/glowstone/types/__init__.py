@@ -2,6 +2,7 @@
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
 from glowstone.types.element_type import ElementType, is_float_dtype
+from glowstone.types.given_shapes import GivenShapes, ResolvedShapes, resolve_shapes
 from glowstone.types.narrow_float import NARROW_FLOATS, NarrowFloat
 from glowstone.types.tensor_type import (
     CHANNEL_AXIS,
@@ -19,7 +20,9 @@ __all__ = [
     "NARROW_FLOATS",
     "Dimension",
     "ElementType",
+    "GivenShapes",
     "NarrowFloat",
+    "ResolvedShapes",
     "Shape",
     "TensorType",
     "broadcast_shapes",
@@ -28,5 +31,6 @@ __all__ = [
     "normalize_axes",
     "normalize_axis",
     "parse_type",
+    "resolve_shapes",
     "row_major_strides",
 ]
