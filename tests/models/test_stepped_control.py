@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from helpers.machine_code import machine_code_alone
 from helpers.stepped import BOOL, FLOAT, INT64, check, info, made, model_of, node
 from onnx import helper
 
@@ -74,7 +75,8 @@ def test_a_greedy_decoder_with_a_growing_cache():
         for most in (12, 1):
             check(model, compiled, {"most": np.array(most), "first": np.array([first])}, 1e-4)
     before = made(compiled)
-    check(model, compiled, {"most": np.array(12), "first": np.array([3])}, 1e-4)
+    with machine_code_alone():
+        check(model, compiled, {"most": np.array(12), "first": np.array([3])}, 1e-4)
     assert made(compiled) == before
     assert compiled.report()["host_steps"] == 1
 

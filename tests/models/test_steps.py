@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from helpers.machine_code import machine_code_alone
+from helpers.processes import run_python
 from helpers.stepped import BOOL, FLOAT, INT64, check, info, made, model_of, node, runtime
 from onnx import helper
 
@@ -160,8 +162,15 @@ def detector():
 def test_a_detection_head():
     model = detector()
     compiled = glowstone.compile(model)
-    for shape in ((1, 3, 8, 8), (2, 3, 6, 10), (1, 3, 8, 8)):
-        check(model, compiled, {"image": random.standard_normal(shape).astype(np.float32)}, 1e-4)
+    feeds = [
+        {"image": random.standard_normal(shape).astype(np.float32)}
+        for shape in ((1, 3, 8, 8), (2, 3, 6, 10), (1, 3, 8, 8))
+    ]
+    for feed in feeds:
+        check(model, compiled, feed, 1e-4)
+    with machine_code_alone():
+        for feed in feeds:
+            check(model, compiled, feed, 1e-4)
     nothing = compiled.run({"image": np.zeros((1, 3, 8, 8), np.float32)})
     assert nothing["selected"].shape == (0, 3)
     assert compiled.report()["host_steps"] == 0
@@ -311,3 +320,24 @@ def test_the_command_line_runs_and_times_it(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["count"] == 2
     assert main(["inspect", str(path), "--compiled", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["compiled"]["host_steps"] == 0
+
+
+_SECOND = """
+import json, sys
+import numpy as np
+import glowstone
+compiled = glowstone.compile(sys.argv[1])
+for extent in (8, 11):
+    found = compiled.run({"image": np.random.default_rng(extent).standard_normal((1, 3, extent, 9), dtype=np.float32)})
+counters = compiled.report()["counters"]
+print(json.dumps([counters["kernels_compiled"], {name: array.tolist() for name, array in found.items()}]))
+"""
+
+
+def test_a_second_process_compiles_no_kernel(tmp_path):
+    path = tmp_path / "detector.onnx"
+    path.write_bytes(detector().SerializeToString())
+    environment = {"GLOWSTONE_CACHE_DIR": str(tmp_path / "cache")}
+    first, second = (json.loads(run_python(_SECOND, str(path), environment=environment)) for _ in range(2))
+    assert first[0] > 0
+    assert second == [0, first[1]]

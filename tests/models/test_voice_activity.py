@@ -7,6 +7,7 @@ import pytest
 from helpers.agreement import assert_agrees
 from helpers.networks.published import voice_activity
 from helpers.peer import Peer
+from helpers.stepped import made
 
 import glowstone
 from glowstone.tools.fetch import fetch
@@ -58,6 +59,24 @@ def test_one_model_takes_both_rates():
         for output, array in peer.run(feeds).items():
             assert_agrees(model.run(feeds)[output], array, output)
     assert "Branch" in [entry["operation"] for entry in model.report()["instructions"]]
+
+
+def test_rates_in_turn_compile_nothing_anew():
+    """Two streams side by side: the branches differ in shapes, so a rate is one specialization, of its branch alone."""
+    path = fetch(voice_activity("silero_vad"))
+    model, peer = glowstone.compile(path), Peer(path)
+    ours, theirs = ({rate: np.zeros((2, 1, 128), np.float32) for rate in SAMPLES} for _ in range(2))
+    sounds = {rate: sound(CHUNKS, samples)[:, None] for rate, samples in SAMPLES.items()}
+    before = None
+    for number in range(CHUNKS):
+        for rate, chunks in sounds.items():
+            found = model.run({"input": chunks[number], "state": ours[rate], "sr": np.array(rate)})
+            expected = peer.run({"input": chunks[number], "state": theirs[rate], "sr": np.array(rate)})
+            for output, array in expected.items():
+                assert_agrees(found[output], array, output)
+            ours[rate], theirs[rate] = found["stateN"], expected["stateN"]
+        before = before or made(model)
+    assert made(model) == before
 
 
 def test_a_whole_sequence_with_the_state_carried_on():

@@ -7,6 +7,7 @@ decide shapes, they are part of what is called the shape here.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from glowstone.lir import BufferKind
 from glowstone.runtime.arena import Bytes, aligned_bytes
 from glowstone.runtime.executable import Argument, Executable
 from glowstone.runtime.kernel_library import Progress
+from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.runner import prepare
 from glowstone.support.budget import budget, limited
 from glowstone.table import FIRST_ARGUMENT_BASE
@@ -34,6 +36,8 @@ from glowstone.types import Shape
 Import = Callable[[Mapping[str, Shape], Mapping[str, Array]], Graph]
 """Imports at shapes of inputs, and values of those that decide shapes, by name."""
 
+PLANS_BETWEEN_COLLECTIONS = 32
+"""What a plan was made from is full of cycles; Python by itself may leave it until it is a quarter of all objects."""
 MOST_TEMPLATES = 16
 """Templates kept besides that of the reference shape; the oldest go."""
 
@@ -93,7 +97,12 @@ class Maker:
             engine.counters.plans += 1
             if call == engine.reference_call:
                 self._plan = plan
-            return self._executable(plan, ready.block, progress)
+            executable = self._executable(plan, ready.block, progress)
+            del plan
+            if engine.counters.plans % PLANS_BETWEEN_COLLECTIONS == 0:
+                gc.collect()
+                release_free_memory()
+            return executable
         assert failure is not None
         raise failure
 
