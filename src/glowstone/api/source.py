@@ -157,7 +157,7 @@ def _checked_extents(name: str, given: int | Sequence[Dimension]) -> int | tuple
 
 
 def _is_extent(extent: object) -> bool:
-    return isinstance(extent, int | np.integer) and not isinstance(extent, bool) and extent >= 0
+    return isinstance(extent, int | np.integer) and not isinstance(extent, bool) and int(extent) >= 0
 
 
 def _serialized(model: Any) -> bytes:
