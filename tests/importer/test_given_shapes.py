@@ -65,6 +65,9 @@ REFUSED = [
     ({"batch": (4, 4)}, ShapeError, "one number", "batch"),
     ({"batch": -1}, InputError, "batch", "0 or more"),
     ({"batch": True}, InputError, "batch", "0 or more"),
+    ({"batch": 1.5}, InputError, "batch", "0 or more"),
+    ({"batch": "left"}, InputError, "batch", "0 or more"),
+    ({"x": None}, InputError, "x", "0 or more"),
     ({"x": (1.5, 5, 3)}, InputError, "x", "0 or more"),
 ]
 

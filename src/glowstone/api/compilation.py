@@ -6,7 +6,7 @@ On a cache hit nothing of the compiler is imported: `compiling.py` is its door.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,11 +149,12 @@ class Source:
 
 def _checked_extents(name: str, given: int | Sequence[Dimension]) -> int | tuple[Dimension, ...]:
     """An extent of a symbol, or a shape of numbers and symbols, with integers of NumPy as plain ones."""
-    extents = [given] if isinstance(given, int | np.integer) else list(given)
-    if not all(isinstance(extent, str) or _is_extent(extent) for extent in extents):
+    is_single = isinstance(given, str) or not isinstance(given, Iterable)
+    extents: list[Any] = [given] if is_single else list(given)  # type: ignore[arg-type]
+    if isinstance(given, str) or not all(isinstance(extent, str) or _is_extent(extent) for extent in extents):
         raise InputError(f"shape of {name!r} cannot be read", expected="integers, 0 or more, and symbols", found=given)
     plain = tuple(extent if isinstance(extent, str) else int(extent) for extent in extents)
-    return int(given) if isinstance(given, int | np.integer) else plain
+    return int(extents[0]) if is_single else plain
 
 
 def _is_extent(extent: object) -> bool:
