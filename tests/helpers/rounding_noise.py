@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from glowstone.graph import Graph, Node, Value, as_tuple, evaluate_graph
-from glowstone.ops import Elementwise
+from glowstone.ops import Elementwise, GridSample, MaxRoiPool
 from glowstone.types import ElementType, is_float_dtype
 from helpers.operator_samples import rule_of
 
@@ -21,6 +21,8 @@ Array = np.ndarray
 RUNS = 6
 MARGIN = 2.0
 """Of the spread that was seen."""
+COMPUTED_PLACES = (GridSample, MaxRoiPool)
+"""Operators that select elements of the first operand at places computed from the others."""
 EPSILONS = {ElementType.F64: 2.0**-52, ElementType.F32: 2.0**-23, ElementType.F16: 2.0**-10, ElementType.BF16: 2.0**-7}
 
 
@@ -100,6 +102,8 @@ class _Noise:
         results = _results(node, operands)
         rounded = [is_float_dtype(result.dtype) and not _is_selection(result, operands) for result in results]
         if not node.operands or not any(rounded):
+            if isinstance(node.operator, COMPUTED_PLACES):
+                return _results(node, [operands[0], *self._shaken(node, operands)[1:]])
             return results
         sizes = [np.abs(array.astype(np.float64)) for array in operands if _is_float(array)]
         is_elementwise = isinstance(node.operator, Elementwise)
