@@ -8,6 +8,7 @@ added up.
 from __future__ import annotations
 
 import gc
+import signal
 import zlib
 
 import numpy as np
@@ -18,6 +19,12 @@ def pytest_collection_finish() -> None:
     """What was collected stays to the end: it is not looked through again whenever memory is."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_configure() -> None:
+    """Interrupts count whoever started the tests: a shell has its background jobs ignore them, and theirs do, too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def begin_anew(generator: np.random.Generator, name: str) -> None:

@@ -32,7 +32,6 @@ import os, signal, sys, threading, time
 import numpy as np
 import glowstone
 compiled = glowstone.compile(sys.argv[1], threads=int(sys.argv[2]))
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
 x = np.eye(8, dtype=np.float32)
 def feeds(count):
     return {"count": np.array(count), "x": x}
@@ -66,7 +65,6 @@ _COMPILE = """
 import os, signal, sys
 import glowstone
 from glowstone.api.compilation import Request, compile_request
-signal.signal(signal.SIGINT, signal.default_int_handler)
 def interrupt(ready, count):
     os.kill(os.getpid(), signal.SIGINT)
 try:
