@@ -9,10 +9,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
-import os
 import re
-import select
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,8 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.processes import LineProcess
+
 LIST = Path(__file__).resolve().parents[1] / "conformance" / "cases.txt"
-ROOT = LIST.parents[2]
 
 SECONDS_TO_START = 900
 SECONDS_OF_A_CASE = 300
@@ -56,68 +54,36 @@ class Worker:
     """The process that runs cases; a new one after a crash or a hang."""
 
     def __init__(self, cache: Path) -> None:
-        self._cache = cache
-        self._process: subprocess.Popen[bytes] | None = None
+        places = {"GLOWSTONE_CACHE_DIR": str(cache / "compiled"), "ONNX_MODELS": str(cache / "models")}
+        self._process = LineProcess("helpers.conformance_worker", places)
         self._cases: dict[str, str] = {}
 
     @property
     def cases(self) -> dict[str, str]:
         """All cases of the suite, as `kind/name`, with their operators."""
-        self._started()
+        self._start()
         return self._cases
 
     def run(self, case: str) -> Outcome:
         """What comes of a case, given as `kind/name`."""
-        process = self._started()
-        assert process.stdin is not None
-        process.stdin.write(f"{case.partition('/')[2]}\n".encode())
-        process.stdin.flush()
-        reply = self._line(process, SECONDS_OF_A_CASE)
+        self._start()
+        reply = self._process.ask(case.partition("/")[2], SECONDS_OF_A_CASE)
         if reply:
             kind, _, detail = reply.partition("\t")
             return Outcome(kind, detail)
-        self.close()
         if reply is None:
             return Outcome("hang", f"more than {SECONDS_OF_A_CASE} s")
-        return Outcome("crash", f"exit code {process.returncode}")
+        return Outcome("crash", f"exit code {self._process.exit_code}")
 
     def close(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-        self._process = None
+        self._process.close()
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            environment = {
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]),
-                "GLOWSTONE_CACHE_DIR": str(self._cache / "compiled"),
-                "ONNX_MODELS": str(self._cache / "models"),
-            }
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "helpers.conformance_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                env=environment,
-            )
-            first = self._line(self._process, SECONDS_TO_START)
+    def _start(self) -> None:
+        if not self._process.is_running:
+            self._process.start()
+            first = self._process.read(SECONDS_TO_START)
             assert first, "the suite cannot be loaded"
             self._cases = dict(case.split("=") for case in first.split())
-        return self._process
-
-    @staticmethod
-    def _line(process: subprocess.Popen[bytes], seconds: float) -> str | None:
-        """The next line: empty where the process has ended, None where none comes in time."""
-        assert process.stdout is not None
-        parts: list[bytes] = []
-        while not parts or (parts[-1] and not parts[-1].endswith(b"\n")):
-            ready, _, _ = select.select([process.stdout], [], [], seconds)
-            if not ready:
-                return None
-            parts.append(os.read(process.stdout.fileno(), 1 << 16))
-        return b"".join(parts).decode().strip()
 
 
 @contextlib.contextmanager

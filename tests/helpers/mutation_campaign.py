@@ -10,9 +10,6 @@ import argparse
 import collections
 import contextlib
 import json
-import os
-import select
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,8 +22,8 @@ import onnx
 from helpers.mutation import MOST_EDITS, Mutant, is_parsed, mutant
 from helpers.mutation_corpus import corpus, write_weights
 from helpers.mutation_edits import is_repeated, messages
+from helpers.processes import LineProcess
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 20.0
 """Of the processor, for one mutant."""
 SECONDS_TO_HANG = 150.0
@@ -87,23 +84,17 @@ class Worker:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process = LineProcess("helpers.mutation_worker")
         self.slowest = 0.0
         write_weights(folder)
 
     def attempt(self, data: bytes, depth: str, seed: int) -> Outcome:
         """What becomes of a model."""
-        process = self._started()
-        assert process.stdin is not None
         path = self._folder / "mutant.onnx"
         path.write_bytes(data)
-        process.stdin.write(f"{depth} {seed} {path}\n".encode())
-        process.stdin.flush()
-        line = self._line(process)
+        line = self._process.ask(f"{depth} {seed} {path}", SECONDS_TO_HANG)
         if not line:
-            self.close()
-            code = process.returncode
-            return Outcome("fault", "hang" if line is None else f"crash, exit code {code}")
+            return Outcome("fault", "hang" if line is None else f"crash, exit code {self._process.exit_code}")
         reply = json.loads(line)
         self.slowest = max(self.slowest, reply["seconds"])
         if reply["seconds"] > SECONDS:
@@ -112,34 +103,7 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-        self._process = None
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._process is None:
-            paths = [str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "helpers.mutation_worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                bufsize=0,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-            )
-        return self._process
-
-    @staticmethod
-    def _line(process: subprocess.Popen[bytes]) -> bytes | None:
-        """The next line: empty where the process has ended, None where none comes in time."""
-        assert process.stdout is not None
-        parts: list[bytes] = []
-        while not parts or (parts[-1] and not parts[-1].endswith(b"\n")):
-            ready, _, _ = select.select([process.stdout], [], [], SECONDS_TO_HANG)
-            if not ready:
-                return None
-            parts.append(os.read(process.stdout.fileno(), 1 << 16))
-        return b"".join(parts)
+        self._process.close()
 
 
 def try_all(

@@ -23,7 +23,7 @@ from glowstone.importer.structure import check_structure
 from glowstone.importer.tensors import element_type
 from glowstone.ops import Constant
 from glowstone.support.budget import budget
-from glowstone.types import Dimension, ElementType, GivenShapes, TensorType, resolve_shapes
+from glowstone.types import Dimension, ElementType, GivenShapes, TensorType, fits, resolve_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -87,11 +87,7 @@ def _check_names(
 
 def check_shape(name: str, dimensions: tuple[Dimension, ...], shape: tuple[int, ...]) -> None:
     """Raise ShapeError unless the shape has the declared rank and static dimensions."""
-    fits = len(shape) == len(dimensions) and all(
-        (isinstance(dimension, str) and extent >= 0) or dimension == extent
-        for dimension, extent in zip(dimensions, shape, strict=True)
-    )
-    if not fits:
+    if not fits(shape, dimensions):
         raise ShapeError(
             f"input {name!r} has another shape",
             expected=list(dimensions),

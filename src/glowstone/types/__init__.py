@@ -2,7 +2,7 @@
 
 from glowstone.types.broadcasting import broadcast_shapes, normalize_axes, normalize_axis, row_major_strides
 from glowstone.types.element_type import ElementType, is_float_dtype
-from glowstone.types.given_shapes import GivenShapes, ResolvedShapes, resolve_shapes
+from glowstone.types.given_shapes import GivenShapes, ResolvedShapes, fits, resolve_shapes
 from glowstone.types.narrow_float import NARROW_FLOATS, NarrowFloat
 from glowstone.types.tensor_type import (
     CHANNEL_AXIS,
@@ -27,6 +27,7 @@ __all__ = [
     "TensorType",
     "broadcast_shapes",
     "check_size",
+    "fits",
     "is_float_dtype",
     "normalize_axes",
     "normalize_axis",

@@ -57,6 +57,14 @@ def resolve_shapes(given: GivenShapes, declared: Declared) -> ResolvedShapes:
     return ResolvedShapes(shapes, extents.known)
 
 
+def fits(shape: Sequence[Dimension], dimensions: tuple[Dimension, ...]) -> bool:
+    """Whether a shape has the declared rank and static dimensions; a symbol stands for itself or an extent."""
+    return len(shape) == len(dimensions) and all(
+        given == dimension or (isinstance(dimension, str) and isinstance(given, int) and given >= 0)
+        for given, dimension in zip(shape, dimensions, strict=True)
+    )
+
+
 class _Extents:
     """The extents of symbols found so far."""
 
@@ -79,11 +87,7 @@ class _Extents:
             raise ShapeError(f"{first} and {giver} disagree about dimension {symbol!r}", expected=before, found=extent)
 
     def give_shape(self, name: str, dimensions: tuple[Dimension, ...], shape: Sequence[Dimension]) -> None:
-        fits = len(shape) == len(dimensions) and all(
-            given == dimension or (isinstance(dimension, str) and isinstance(given, int) and given >= 0)
-            for given, dimension in zip(shape, dimensions, strict=True)
-        )
-        if not fits:
+        if not fits(shape, dimensions):
             raise ShapeError(
                 f"input {name!r} has another shape",
                 expected=list(dimensions),
