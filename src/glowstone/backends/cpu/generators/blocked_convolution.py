@@ -17,7 +17,7 @@ from glowstone.backends.cpu.generators.tile_store import TileStore
 from glowstone.backends.cpu.generators.tiles import TilingValues, switch_on_count
 from glowstone.backends.cpu.ir_types import I64, Value
 from glowstone.backends.cpu.kernel_family import KernelKey
-from glowstone.backends.cpu.kernels.blocked_convolution import INSIDE, POINT
+from glowstone.backends.cpu.kernels.blocked_convolution import DENSE, INSIDE, POINT
 from glowstone.backends.cpu.operations.blocked import BlockedConvolution
 from glowstone.backends.cpu.pixel_tiling import TILING_COUNT, tile_sizes
 from glowstone.backends.cpu.register_tile import pixels_per_tile
@@ -69,6 +69,10 @@ class _Tile:
     """Address of what it prefetches of the next slice's weights."""
     pixel_ahead: Value
     """The next tile's first pixel, whose inputs it prefetches, or its own."""
+    inputs: Value
+    """Of dense inputs, the offset of the first pixel's in a channel block."""
+    inputs_ahead: Value
+    """Floats from there to those of `pixel_ahead`."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class BlockedConvolutionGenerator:
         self.panel = self.operation.tile
         self.most = pixels_per_tile(target, self.panel)
         self.is_point = key.variant[0] == POINT
+        self.is_dense = key.variant[1] == DENSE
         self.step_lanes = min(self.lanes, max(1, STEP_PRODUCTS // (self.most * self.panel)))
         self.parts = self.lanes // self.step_lanes
         self.step_weights = self.step_lanes * self.panel * self.lanes
@@ -156,7 +161,7 @@ class BlockedConvolutionGenerator:
         end_tile = emitter.minimum(emitter.add(first_tile, tiling.chunk), tiling.tiles)
         first_pixel = tiling.balanced.first_pixel(first_tile)
         count = emitter.sub(tiling.balanced.first_pixel(end_tile), first_pixel)
-        self.table.fill(first_pixel, count, self.tap_rows.write)
+        self.table.fill(first_pixel, count, None if self.is_dense else self.tap_rows.write)
         return _Chunk(first_tile, end_tile, first_pixel)
 
     def _locate(self, group: Value, panel: Value, number: Value) -> _Slice:
@@ -195,12 +200,15 @@ class BlockedConvolutionGenerator:
         count = balanced.count(number)
         is_last = emitter.compare(emitter.add(number, 1), "==", chunk.end_tile)
         has_ahead = emitter.both(emitter.builder.not_(is_last), self.reads_ahead)
+        pixel_ahead = emitter.select(has_ahead, emitter.add(pixel, count), pixel)
         return _Tile(
             pixel=pixel,
             count=count,
             partial=emitter.offset(self.partial, emitter.mul(in_chunk, self.partial_stride)),
             weights_ahead=self._weights_ahead(part, in_chunk),
-            pixel_ahead=emitter.select(has_ahead, emitter.add(pixel, count), pixel),
+            pixel_ahead=pixel_ahead,
+            inputs=emitter.mul(emitter.add(chunk.first_pixel, pixel), self.lanes),
+            inputs_ahead=emitter.mul(emitter.sub(pixel_ahead, pixel), self.lanes),
         )
 
     def _end_of_slice(self, part: _Slice, tile: _Tile, sums: list[Value]) -> None:
@@ -232,12 +240,13 @@ class BlockedConvolutionGenerator:
         earlier = emitter.select(part.is_first, self.zeros, tile.partial)
         nothing = [emitter.zeros(self.lanes)] * (size * self.panel)
         first = self.table.taps_row(tile.pixel)
-        place = _Place(part.inputs, first, self.taps, I64(self.parts))
+        inputs = emitter.offset(part.inputs, tile.inputs) if self.is_dense else part.inputs
+        place = _Place(inputs, first, self.taps, I64(self.parts))
         state = [part.weights, tile.weights_ahead, *place.values, *nothing]
         with emitter.for_range(0, part.steps, carried=state) as loop:
             weights, ahead = loop.values[:2]
             place = _Place(*loop.values[2:PLACE_END])
-            self._prefetch(ahead, self.table.taps_row(tile.pixel_ahead), place, size)
+            self._prefetch(ahead, tile, place, size)
             sums = self._step(weights, place, loop.values[PLACE_END:], size)
             moved = [
                 emitter.offset(weights, self.step_weights),
@@ -247,14 +256,22 @@ class BlockedConvolutionGenerator:
         pairs = zip(loop.results[PLACE_END:], self.store.load(earlier, size), strict=True)
         return [emitter.builder.fadd(total, before) for total, before in pairs]
 
-    def _prefetch(self, weights: Value, entry: Value, place: _Place, size: int) -> None:
+    def _prefetch(self, weights: Value, tile: _Tile, place: _Place, size: int) -> None:
         """Ask for weights of the next slice and, of a 1 x 1 kernel, for the inputs of the next tile."""
         emitter = self.emitter
         for line in range(self.lines_ahead):
             emitter.prefetch(emitter.offset(weights, line * LINE_FLOATS))
         if self.is_point:
+            ahead = emitter.offset(place.inputs, tile.inputs_ahead) if self.is_dense else place.inputs
+            entry = self.table.taps_row(tile.pixel_ahead)
             for pixel in range(0, size, LINE_FLOATS // self.lanes):
-                emitter.prefetch(self.tap_rows.input_pointer(self.table.next_pixel(entry, pixel), place.inputs))
+                emitter.prefetch(self._source(entry, ahead, pixel))
+
+    def _source(self, entry: Value, inputs: Value, pixel: int) -> Value:
+        """Address of the input lanes of a pixel of the tile; `entry` is that of the first."""
+        if self.is_dense:
+            return self.emitter.offset(inputs, pixel * self.lanes)
+        return self.tap_rows.input_pointer(self.table.next_pixel(entry, pixel), inputs)
 
     def _next_place(self, place: _Place, first: Value) -> _Place:
         """The next part of the input block, or the next tap, or the first tap of the next input block."""
@@ -284,8 +301,7 @@ class BlockedConvolutionGenerator:
         """Some lanes of one tap of one input block, unrolled."""
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
-        entries = [self.table.next_pixel(place.entry, number) for number in range(size)]
-        sources = [self.tap_rows.input_pointer(entry, place.inputs) for entry in entries]
+        sources = [self._source(place.entry, place.inputs, number) for number in range(size)]
         for lane in range(self.step_lanes):
             row = [
                 emitter.load_floats(emitter.offset(weights, (lane * self.panel + block) * lanes), lanes)

@@ -90,10 +90,11 @@ class PixelTable:
         terms = [emitter.mul(coordinate, emitter.stride(operand, axis)) for coordinate, axis in places]
         return emitter.add(emitter.add(terms[0], terms[1]), terms[2])
 
-    def fill(self, first: Value, count: Value, write_taps: WriteTaps) -> None:
+    def fill(self, first: Value, count: Value, write_taps: WriteTaps | None) -> None:
         """Compute the rows of `count` pixels from pixel number `first` on.
 
-        `write_taps(entry, image, y, x)` writes the tap rows of one pixel, whose first entry is given.
+        `write_taps(entry, image, y, x)` writes the tap rows of one pixel, whose first entry is given; without it there
+        are none.
         """
         emitter = self._emitter
         height, width = emitter.extent(0, 2), emitter.extent(0, 3)
@@ -102,7 +103,8 @@ class PixelTable:
             image, y, x = loop.values
             for number, operand in enumerate(self._offset_operands):
                 self.write(self.row(number, loop.index), self.offset(operand, image, y, x))
-            write_taps(self.taps_row(loop.index), image, y, x)
+            if write_taps is not None:
+                write_taps(self.taps_row(loop.index), image, y, x)
             next_x = emitter.add(x, 1)
             line_ends = emitter.compare(next_x, "==", width)
             next_y = emitter.select(line_ends, emitter.add(y, 1), y)

@@ -61,25 +61,20 @@ class Results:
 
 @dataclass(frozen=True)
 class _Place:
-    """A position of the depth: the address of each row's element, and of the panel's columns."""
+    """A position of the depth: the address of the first row's element, and of the panel's columns."""
 
-    rows: Sequence[Value]
+    element: Value
     line: Value
 
     @property
     def values(self) -> list[Value]:
         """What a loop carries."""
-        return [*self.rows, self.line]
+        return [self.element, self.line]
 
-    @staticmethod
-    def of(values: Sequence[Value], rows: int) -> _Place:
-        """From the first values that a loop carries."""
-        return _Place(values[:rows], values[rows])
-
-    def moved(self, emitter: Emitter, steps: int, row_stride: Value | int, line_stride: Value | int) -> _Place:
+    def moved(self, emitter: Emitter, steps: int, element_stride: Value | int, line_stride: Value | int) -> _Place:
         """So many positions further on."""
-        along, down = emitter.mul(row_stride, steps), emitter.mul(line_stride, steps)
-        return _Place([emitter.offset(row, along) for row in self.rows], emitter.offset(self.line, down))
+        along, down = emitter.mul(element_stride, steps), emitter.mul(line_stride, steps)
+        return _Place(emitter.offset(self.element, along), emitter.offset(self.line, down))
 
 
 class ProductEmitter:
@@ -175,40 +170,38 @@ class ProductEmitter:
     def _emit_sums(self, left: LeftRows, panel: Panel, depth: Value, rows: int, ahead: Value | None) -> list[Value]:
         """The sums of so many rows, row by row; every pass asks for one of the lines from `ahead` on.
 
-        Addresses are carried from pass to pass: computed anew, they would take as many instructions as the sums.
+        Loops carry the address of one row. The distances of the others do not change, and an address takes no
+        instruction as the sum of two registers.
         """
         emitter, tile = self._emitter, self._tile
         splits = max(1, SUMS_IN_FLIGHT // (rows * tile.vectors))
         steps = max(splits, STEPS_PER_PASS)
-        place = _Place(
-            [emitter.strided(left.pointer, F32, (row, left.row_stride)) for row in range(rows)], panel.pointer
-        )
+        distances = [emitter.i64(0)]
+        distances += [emitter.opaque(emitter.mul(left.row_stride, row)) for row in range(1, rows)]
+        place = _Place(left.pointer, panel.pointer)
         strides = left.depth_stride, panel.depth_stride
         size = rows * tile.vectors
         sums = [emitter.zeros(tile.lanes)] * (splits * size)
         whole = emitter.mul(emitter.div(depth, steps), steps)
         lines = [] if ahead is None else [ahead]
         with emitter.for_range(0, whole, steps, carried=[*place.values, *sums, *lines]) as loop:
-            here, current = _Place.of(loop.values, rows), loop.values[rows + 1 : rows + 1 + len(sums)]
-            asked = loop.values[rows + 1 + len(sums) :]
+            here, current = _Place(*loop.values[:2]), loop.values[2 : 2 + len(sums)]
+            asked = loop.values[2 + len(sums) :]
             for line in asked:
                 emitter.prefetch(line)
             for step in range(steps):
                 part = slice(step % splits * size, (step % splits + 1) * size)
-                current[part] = self._step(here.moved(emitter, step, *strides), current[part])
+                current[part] = self._step(here.moved(emitter, step, *strides), distances, current[part])
             following = [emitter.offset(line, LINE_FLOATS) for line in asked]
             loop.carry([*here.moved(emitter, steps, *strides).values, *current, *following])
-        place, sums = (
-            _Place.of(loop.results, rows),
-            _add_splits(emitter, loop.results[rows + 1 : rows + 1 + len(sums)], splits),
-        )
+        place, sums = _Place(*loop.results[:2]), _add_splits(emitter, loop.results[2 : 2 + len(sums)], splits)
         with emitter.for_range(whole, depth, carried=[*place.values, *sums]) as rest:
-            here = _Place.of(rest.values, rows)
-            current = self._step(here, rest.values[rows + 1 :])
+            here = _Place(*rest.values[:2])
+            current = self._step(here, distances, rest.values[2:])
             rest.carry([*here.moved(emitter, 1, *strides).values, *current])
-        return rest.results[rows + 1 :]
+        return rest.results[2:]
 
-    def _step(self, place: _Place, sums: Sequence[Value]) -> list[Value]:
+    def _step(self, place: _Place, distances: Sequence[Value], sums: Sequence[Value]) -> list[Value]:
         """One position of the depth: every row's element times the panel's vectors."""
         emitter, tile = self._emitter, self._tile
         columns = [
@@ -216,8 +209,8 @@ class ProductEmitter:
             for vector in range(tile.vectors)
         ]
         following = []
-        for row, pointer in enumerate(place.rows):
-            element = emitter.splat(emitter.load(pointer, F32, FLOAT_BYTES), tile.lanes)
+        for row, distance in enumerate(distances):
+            element = emitter.splat(emitter.load(emitter.offset(place.element, distance), F32, FLOAT_BYTES), tile.lanes)
             for vector, column in enumerate(columns):
                 following.append(emitter.multiply_add(element, column, sums[row * tile.vectors + vector]))
         return following

@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
 
 POINT, WINDOW = "point", "window"
-INSIDE, PADDED = "inside", "padded"
+DENSE, INSIDE, PADDED = "dense", "inside", "padded"
 
 
 @emits(BlockedConvolution)
 class BlockedConvolutionFamily(KernelFamily):
-    """Variant: point or window (is the kernel 1 x 1), inside or padded (may taps fall outside), kinds of extras.
+    """Variant: point or window (is the kernel 1 x 1), where inputs stand, kinds of extras.
+
+    Inputs are dense where the pixels of a point kernel follow one another in memory; else they may be inside, or
+    padded, that is, taps may fall outside.
 
     Strides, dilations and groups are read from the call, behind the derived integers of the tiling, so that all
     convolutions with one epilogue share a kernel; the key's operation has 1 in their place.
@@ -40,8 +43,9 @@ class BlockedConvolutionFamily(KernelFamily):
         taps = height * width
         pixels = y.shape[0] * y.shape[2] * y.shape[3]
         kinds = extra_kinds(instruction)
-        inside = _is_inside(operation, instruction)
-        variant = (POINT if taps == 1 else WINDOW, INSIDE if inside else PADDED, *kinds)
+        place = _input_place(operation, instruction)
+        table_taps = 0 if place == DENSE else taps
+        variant = (POINT if taps == 1 else WINDOW, place, *kinds)
         most = pixels_per_tile(target, panel)
         tiling = plan_tiling(
             pixels,
@@ -49,7 +53,7 @@ class BlockedConvolutionFamily(KernelFamily):
             panels // operation.groups,
             Reduction(in_blocks, taps * lanes_in * panel * lanes_out * FLOAT_BYTES, taps * lanes_in),
             pixel_bytes=in_blocks * lanes_in * operation.strides[0] * operation.strides[1] * FLOAT_BYTES,
-            rows=1 + len(kinds) + taps,
+            rows=1 + len(kinds) + table_taps,
         )
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
         tile_bytes = most * panel * lanes_out * FLOAT_BYTES
@@ -60,7 +64,7 @@ class BlockedConvolutionFamily(KernelFamily):
             replace(KernelKey.of(instruction, variant), operation=_canonical(operation)),
             units=units,
             grain=claim_grain(units, cost),
-            scratch=tile_bytes + table_bytes(taps, len(kinds), tiling.capacity) + partial_sums,
+            scratch=tile_bytes + table_bytes(table_taps, len(kinds), tiling.capacity) + partial_sums,
             cost=cost,
             derived=(*tiling.derived, *operation.strides, *operation.dilations, operation.groups),
         )
@@ -79,12 +83,15 @@ def _canonical(operation: BlockedConvolution) -> BlockedConvolution:
     return replace(operation, strides=(1, 1), dilations=(1, 1), groups=1)
 
 
-def _is_inside(operation: BlockedConvolution, instruction: Instruction) -> bool:
-    """Whether every tap of every output pixel falls inside the input."""
+def _input_place(operation: BlockedConvolution, instruction: Instruction) -> str:
+    """Whether pixels of a 1 x 1 kernel follow one another in memory, and else if all taps fall inside the input."""
     y, x, w = instruction.operands[:3]
     for axis in (0, 1):
         pad = instruction.integers[axis]
         last = (y.shape[2 + axis] - 1) * operation.strides[axis] + (w.shape[2 + axis] - 1) * operation.dilations[axis]
         if pad > 0 or last - pad >= x.shape[2 + axis]:
-            return False
-    return True
+            return PADDED
+    images, _, _, width, lanes = x.shape
+    is_point = w.shape[2:4] == (1, 1) and operation.strides == (1, 1) and x.shape[2:] == y.shape[2:]
+    is_dense = images == 1 and x.strides[3] == lanes and x.strides[2] == width * lanes
+    return DENSE if is_point and is_dense else INSIDE
