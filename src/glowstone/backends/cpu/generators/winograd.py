@@ -1,8 +1,9 @@
 """Winograd convolution: transform a block of input tiles, multiply at each point, transform the sums back and finish.
 
-The points are those of a transformed tile: 16 or 36. Transformed inputs lie in scratch as [points, tiles, depth], sums
-as [points, tiles, channels of the unit], each point a cache line further than it need be: at distances of powers of two
-they would fall on the same lines of the cache.
+The points are those of a transformed tile: 16 or 36. Transformed inputs lie in scratch as [tiles, points, depth], sums
+as [tiles, points, channels of the unit], so that a tile is written and read where it is small enough for the first
+cache; each tile stands a cache line further than it need: at distances of powers of two they would fall on the same
+lines.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ class WinogradGenerator:
         self._patch = emitter.stack(F32, self._form.products * self._lanes)
         self._half = emitter.stack(F32, self._form.products * self._lanes)
         self._depth = emitter.extent(U, 2)
-        tiles, channels = emitter.derived(BLOCK_TILES), emitter.mul(emitter.derived(GROUP_PANELS), self._panel)
-        self._inputs_apart = emitter.add(emitter.mul(tiles, self._depth), LINE_FLOATS)
-        self._sums_apart = emitter.add(emitter.mul(tiles, channels), LINE_FLOATS)
+        channels, points = emitter.mul(emitter.derived(GROUP_PANELS), self._panel), self._form.products
+        self._inputs_apart = emitter.add(emitter.mul(points, self._depth), LINE_FLOATS)
+        self._sums_apart = emitter.add(emitter.mul(points, channels), LINE_FLOATS)
 
     def emit(self) -> None:
         """Units are (image, block of tiles, group of panels)."""
         emitter = self._emitter
         product = ProductEmitter(emitter, self._tile, None)
         inputs = emitter.scratch
-        sums = emitter.offset(inputs, emitter.mul(self._form.products, self._inputs_apart))
+        sums = emitter.offset(inputs, emitter.mul(emitter.derived(BLOCK_TILES), self._inputs_apart))
         with emitter.for_units() as units:
             rest, group = emitter.divmod(units.index, emitter.derived(GROUPS))
             image, block = emitter.divmod(rest, emitter.derived(BLOCKS))
@@ -66,14 +67,15 @@ class WinogradGenerator:
 
     def _transform_inputs(self, unit: _Unit, inputs: Value) -> None:
         emitter = self._emitter
-        with emitter.for_range(0, emitter.extent(X, 1)) as blocks:
-            plane = emitter.strided(
-                emitter.pointer(X), F32, (unit.image, emitter.stride(X, 0)), (blocks.index, emitter.stride(X, 1))
-            )
-            with emitter.for_range(0, unit.count) as tiles:
-                source, pitch = self._tile_source(plane, unit.corner(tiles.index))
+        with emitter.for_range(0, unit.count) as tiles:
+            corner = unit.corner(tiles.index)
+            with emitter.for_range(0, emitter.extent(X, 1)) as blocks:
+                plane = emitter.strided(
+                    emitter.pointer(X), F32, (unit.image, emitter.stride(X, 0)), (blocks.index, emitter.stride(X, 1))
+                )
+                source, pitch = self._tile_source(plane, corner)
                 column = emitter.mul(blocks.index, self._lanes)
-                target = emitter.strided(inputs, F32, (tiles.index, self._depth), (column, 1))
+                target = emitter.strided(inputs, F32, (tiles.index, self._inputs_apart), (column, 1))
                 self._transform_tile(source, pitch, target)
 
     def _tile_source(self, plane: Value, corner: tuple[Value, Value]) -> tuple[Value, Value]:
@@ -135,7 +137,7 @@ class WinogradGenerator:
             first = emitter.mul(rows.index, self._points)
             for column_number, value in enumerate(self._combined(self._form.input_transform, values)):
                 point = emitter.add(first, column_number)
-                emitter.store_floats(value, emitter.strided(target, F32, (point, self._inputs_apart)))
+                emitter.store_floats(value, emitter.strided(target, F32, (point, self._depth)))
 
     def _combined(self, matrix: Matrix, values: Sequence[Value]) -> list[Value]:
         """The matrix times a column of vectors."""
@@ -167,8 +169,8 @@ class WinogradGenerator:
         panels = emitter.extent(U, 1)
         channels = unit.channels
         with emitter.for_range(0, self._form.products) as points:
-            rows = emitter.offset(inputs, emitter.mul(points.index, self._inputs_apart))
-            point_sums = emitter.offset(sums, emitter.mul(points.index, self._sums_apart))
+            rows = emitter.offset(inputs, emitter.mul(points.index, self._depth))
+            point_sums = emitter.offset(sums, emitter.mul(points.index, channels))
             with emitter.for_range(unit.first_panel, unit.end_panel(panels)) as loop:
                 number = emitter.add(emitter.mul(points.index, panels), loop.index)
                 weights = emitter.offset(emitter.pointer(U), emitter.mul(emitter.mul(number, self._depth), panel))
@@ -176,8 +178,8 @@ class WinogradGenerator:
                 place = InnerOperand(
                     emitter, ElementType.F32, InnerStride.ONE, emitter.offset(point_sums, column), emitter.i64(1)
                 )
-                results = Results([place], [channels], emitter.i64(panel))
-                left = LeftRows(rows, self._depth, 1)
+                results = Results([place], [self._sums_apart], emitter.i64(panel))
+                left = LeftRows(rows, self._inputs_apart, 1)
                 following = emitter.offset(weights, emitter.mul(self._depth, panel))
                 product.emit_rows(left, Panel(weights, panel), self._depth, results, unit.count, following)
 
@@ -190,12 +192,12 @@ class WinogradGenerator:
         end_block = emitter.minimum(
             emitter.mul(unit.end_panel(emitter.extent(U, 1)), blocks_per_panel), emitter.extent(Y, 1)
         )
-        with emitter.for_range(first_block, end_block) as blocks:
-            epilogue = self._epilogue.block(blocks.index)
-            column = emitter.mul(emitter.sub(blocks.index, first_block), lanes)
-            with emitter.for_range(0, unit.count) as tiles:
-                source = emitter.strided(sums, F32, (tiles.index, unit.channels), (column, 1))
-                self._finish_tile(unit, source, unit.corner(tiles.index), epilogue)
+        with emitter.for_range(0, unit.count) as tiles:
+            corner = unit.corner(tiles.index)
+            with emitter.for_range(first_block, end_block) as blocks:
+                column = emitter.mul(emitter.sub(blocks.index, first_block), lanes)
+                source = emitter.strided(sums, F32, (tiles.index, self._sums_apart), (column, 1))
+                self._finish_tile(unit, source, corner, self._epilogue.block(blocks.index))
 
     def _finish_tile(self, unit: _Unit, source: Value, corner: tuple[Value, Value], epilogue: BlockEpilogue) -> None:
         """A^T m A: down the columns into a buffer, then along its rows; pixels inside the output are stored."""
@@ -203,7 +205,7 @@ class WinogradGenerator:
         with emitter.for_range(0, self._points) as columns:
             values = [
                 emitter.load_floats(
-                    emitter.strided(source, F32, (emitter.add(columns.index, row * self._points), self._sums_apart)),
+                    emitter.strided(source, F32, (emitter.add(columns.index, row * self._points), unit.channels)),
                     lanes,
                 )
                 for row in range(self._points)

@@ -18,6 +18,7 @@ from glowstone.types import ElementType
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
 
+
 MOST_TILES = 48
 """Tiles of a unit: every transformed weight is read once for so many."""
 FEWEST_TILES = 12
@@ -86,4 +87,4 @@ class WinogradFamily(KernelFamily):
 
 def scratch_floats(points: int, division: TileDivision, depth: int, panel: int) -> int:
     """Transformed inputs and sums of one unit."""
-    return points * (division.tiles * (depth + division.panels * panel) + 2 * LINE_FLOATS)
+    return division.tiles * (points * (depth + division.panels * panel) + 2 * LINE_FLOATS)
