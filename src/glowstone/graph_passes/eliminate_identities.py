@@ -28,9 +28,8 @@ from glowstone.ops import (
     Unsqueeze,
 )
 from glowstone.ops.constant import constant_array
+from glowstone.ops.resize_tables import CROPPING
 from glowstone.types import LARGEST_EXTENT, normalize_axes
-
-CROPPING = "tf_crop_and_resize"
 
 
 def eliminate_identities(graph: Graph) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from glowstone.graph import Builder, Graph, Node, Value, apply_patterns, rewrite
-from glowstone.graph_passes.eliminate_identities import CROPPING
 from glowstone.ops import Expand, Resize
 from glowstone.ops.constant import constant
+from glowstone.ops.resize_tables import CROPPING
 
 BLENDING = ("nearest", "linear")
 """Modes whose weights add up to 1 at a border."""

@@ -12,6 +12,7 @@ from glowstone.graph import Builder, Graph, Node, Value, apply_patterns, rewrite
 from glowstone.graph_passes.matching import TAKES_IN, operand
 from glowstone.ops import (
     Concat,
+    DepthToSpace,
     Elementwise,
     Identity,
     Reduction,
@@ -58,7 +59,7 @@ def _takes_in(builder: Builder, value: Value) -> bool:
     """Whether what a rearrangement, or several, rearranges is computed by something that takes in elementwise nodes."""
     current: Value | None = value
     while current is not None and builder.graph.has_single_use(current):
-        if not isinstance(current.operator, Transpose | ReshapeLike):
+        if not isinstance(current.operator, Transpose | ReshapeLike | DepthToSpace):
             return isinstance(current.operator, TAKES_IN)
         current = operand(current)
     return False
@@ -84,11 +85,11 @@ def _before(builder: Builder, value: Value | None, permutation: tuple[int, ...])
 
 @rewrite(Elementwise)
 def sink_reshape(builder: Builder, node: Node) -> Value | None:
-    """One reshaped operand beside numbers: every element stays by itself."""
+    """One operand reshaped, or with channels moved into blocks of pixels, beside numbers: each element by itself."""
     if isinstance(node.operator, Identity) or node.result.known is not None:
         return None
     reshaped = [value for value in node.present_operands() if constant_array(value) is None]
-    if len(reshaped) != 1 or not isinstance(reshaped[0].operator, ReshapeLike):
+    if len(reshaped) != 1 or not isinstance(reshaped[0].operator, ReshapeLike | DepthToSpace):
         return None
     (value,) = reshaped
     if value.rank != node.result.rank or not builder.graph.has_single_use(value) or not _takes_in(builder, value):

@@ -131,6 +131,10 @@ class _BlockMove(Operator):
         """x as six axes, their order in the result, and the result's shape."""
         raise NotImplementedError
 
+    def moves_blocks(self, channels: int, block: int) -> bool:
+        """Whether blocks of so many channels stay whole, so that the operator works on data blocked by channels."""
+        return False
+
     def check(self, shape: Extents) -> None:
         """Raise ShapeError unless x is an image and the block fits it."""
         if len(shape) != IMAGE_RANK:
@@ -141,7 +145,9 @@ class _BlockMove(Operator):
     def infer(self, *operands: Value) -> tuple[TensorType, ...]:
         (x,) = operands
         self.check(x.shape)
-        return (TensorType(x.element, self.shapes(x.shape)[2]),)
+        if x.type.channel_block is not None and not self.moves_blocks(x.shape[1], x.type.channel_block):
+            raise ModelError("only whole blocks of channels move", found=str(x.type))
+        return (x.type.with_shape(self.shapes(x.shape)[2]),)
 
     def reference(self, x: Array) -> Array:
         split, order, result = self.shapes(x.shape)
@@ -164,6 +170,9 @@ class DepthToSpace(_BlockMove):
         if self.column_first:
             return (n, depth, b, b, h, w), (0, 1, 4, 2, 5, 3), result
         return (n, b, b, depth, h, w), (0, 3, 4, 1, 5, 2), result
+
+    def moves_blocks(self, channels: int, block: int) -> bool:
+        return not self.column_first and channels % (self.block**2 * block) == 0
 
     def check(self, shape: Extents) -> None:
         super().check(shape)

@@ -12,7 +12,15 @@ from glowstone.graph import Operand, Operator, Sample, Value, operator
 from glowstone.graph.operator import ErrorSample
 from glowstone.ops.constant import known_array
 from glowstone.ops.element_sets import ALL, FLOATS, SHAPES
-from glowstone.ops.resize_tables import COORDINATE_MODES, MODES, NEAREST_MODES, AxisResize, Interpolation, Taps
+from glowstone.ops.resize_tables import (
+    COORDINATE_MODES,
+    CROPPING,
+    MODES,
+    NEAREST_MODES,
+    AxisResize,
+    Interpolation,
+    Taps,
+)
 from glowstone.types import LARGEST_EXTENT, ElementType, TensorType, normalize_axes, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -109,9 +117,14 @@ class Resize(Operator):
             known_array(value, name) if value is not None else None for value, name in zip(lists, names, strict=False)
         ]
         region, scales, sizes = (*arrays, None, None, None)[:3]
-        if self.coordinates != "tf_crop_and_resize":
+        if self.coordinates != CROPPING:
             region = None
         return self.resized_axes(x.shape, region, scales, sizes)
+
+    def keeps_axis(self, axis: int, *operands: Value | None) -> bool:
+        """Whether an axis stays as it is, and no result lies outside of x."""
+        resized = self.known_axes(*operands)[axis]
+        return self.coordinates != CROPPING and resized.result == resized.extent and float(resized.scale) == 1.0
 
     def tables(self, axes: Sequence[AxisResize]) -> list[Taps]:
         """The table of every axis."""
@@ -135,7 +148,7 @@ class Resize(Operator):
     def reference(
         self, x: Array, region: Array | None = None, scales: Array | None = None, sizes: Array | None = None
     ) -> Array:
-        if self.coordinates != "tf_crop_and_resize":
+        if self.coordinates != CROPPING:
             region = None
         result = x.astype(np.float64) if self.mode != "nearest" else x
         tables = self.tables(self.resized_axes(x.shape, region, scales, sizes))

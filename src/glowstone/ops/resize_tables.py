@@ -16,13 +16,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 TABLE_BYTES = 64
 """About what the tables take for an element of the result."""
 
+CROPPING = "tf_crop_and_resize"
+"""The one mode in which results may lie outside of x."""
 COORDINATE_MODES = (
     "half_pixel",
     "half_pixel_symmetric",
     "pytorch_half_pixel",
     "align_corners",
     "asymmetric",
-    "tf_crop_and_resize",
+    CROPPING,
 )
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "legacy")
 MODES = ("nearest", "linear", "cubic")
@@ -50,6 +52,12 @@ class Taps:
         """Whether the result is x, which has this extent."""
         return self.picks is not None and np.array_equal(self.picks, np.arange(extent))
 
+    def repeats(self, extent: int) -> int:
+        """How many times in a row each of x's elements, of which there are so many, stands in the result; else 0."""
+        count = len(self.indices) // extent if extent else 0
+        is_whole = self.picks is not None and np.array_equal(self.picks, np.repeat(np.arange(extent), count))
+        return count if is_whole else 0
+
     @property
     def picks(self) -> Array | None:
         """The one element that every result is, or None where some are made of several."""
@@ -74,7 +82,7 @@ class Interpolation:
         """The table of one axis. x has at least one element where the result has any."""
         places = _coordinates(self.coordinates, axis)
         outside = np.zeros(axis.result, bool)
-        if self.coordinates == "tf_crop_and_resize":
+        if self.coordinates == CROPPING:
             outside = (places < 0) | (places > axis.extent - 1)
             places = np.clip(places, 0, max(axis.extent - 1, 0))
         left = np.ceil(places) - 1  # the element on the left, so that the distance from it is in (0, 1]
@@ -129,7 +137,7 @@ def _coordinates(mode: str, axis: AxisResize) -> Array:
         return np.zeros_like(x) if width == 1 else np.asarray(x * last / (width - 1))
     if mode == "asymmetric":
         return np.asarray(x / scale)
-    if mode == "tf_crop_and_resize":
+    if mode == CROPPING:
         begin, end = axis.roi
         if width == 1:
             return np.full_like(x, (end - begin) * last / 2 + begin * last)

@@ -17,6 +17,7 @@ from glowstone.ops.convolution import Conv
 from glowstone.ops.element_sets import FLOATS
 from glowstone.ops.elementwise import Mul
 from glowstone.ops.operand_checks import require_one_element
+from glowstone.ops.rearrangement import DepthToSpace
 from glowstone.ops.shape import Concat, Slice, Transpose, unsqueeze
 from glowstone.ops.shape_arithmetic import extents, reshaped, sliced, stretched, vector
 from glowstone.ops.window import PADDINGS
@@ -25,6 +26,7 @@ from glowstone.types import LARGEST_EXTENT, TensorType
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FIRST_SPATIAL = 2
+IMAGE_AXES = 2
 
 
 @operator
@@ -233,8 +235,16 @@ class _Phases:
     def _strides(self) -> tuple[int, ...]:
         return tuple(line.stride for line in self.lines)
 
+    @property
+    def _phases_first(self) -> bool:
+        """Whether the plain convolution's channels are [phases, outputs]: images whose phases are blocks of pixels.
+
+        Else they are [groups, outputs, phases].
+        """
+        return self.operator.groups == 1 and len(self.lines) == IMAGE_AXES and len(set(self._strides)) == 1
+
     def _weights(self, w: Value) -> Value:
-        """[outputs * phases, C / groups, taps per phase], taps reversed, from [C, outputs / groups, taps]."""
+        """[channels, C / groups, taps per phase], taps reversed, from [C, outputs / groups, taps]."""
         count, groups = len(self.lines), self.operator.groups
         for axis, line in enumerate(self.lines):
             w = self._spread(w, FIRST_SPATIAL + axis, line)
@@ -245,7 +255,8 @@ class _Phases:
         for axis in tap_axes:
             w = sliced(self.builder, w, axis, -1, -LARGEST_EXTENT, -1)
         phase_axes = [axis + 1 for axis in tap_axes]
-        w = self.builder.emit(Transpose((0, 2, *phase_axes, 1, *tap_axes)), w)
+        channels = (*phase_axes, 2) if self._phases_first else (2, *phase_axes)
+        w = self.builder.emit(Transpose((0, *channels, 1, *tap_axes)), w)
         kernel = tuple(line.taps_per_phase for line in self.lines)
         phases = math.prod(self._strides)
         return reshaped(self.builder, w, (groups * outputs * phases, inputs // groups, *kernel))
@@ -270,13 +281,17 @@ class _Phases:
     def _bias(self, bias: Value) -> Value:
         """The bias of an output channel for each of its phases."""
         phases = math.prod(self._strides)
-        repeated = stretched(self.builder, unsqueeze(self.builder, bias, (1,)), (1, phases))
+        axis = 0 if self._phases_first else 1
+        counts = (phases, 1) if self._phases_first else (1, phases)
+        repeated = stretched(self.builder, unsqueeze(self.builder, bias, (axis,)), counts)
         return reshaped(self.builder, repeated, -1)
 
     def _interleaved(self, product: Value, channels: int) -> Value:
         """Phases, which are channels, put next to each other along the spatial axes."""
         if math.prod(self._strides) == 1:
             return product
+        if self._phases_first:
+            return self.builder.emit(DepthToSpace(self._strides[0]), product)
         count = len(self.lines)
         batch, places = extents(self.builder, product, 0, 1), extents(self.builder, product, FIRST_SPATIAL)
         apart = reshaped(self.builder, product, batch, (channels, *self._strides), places)

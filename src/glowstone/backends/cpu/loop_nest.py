@@ -89,17 +89,25 @@ class LoopNest:
     def size(self) -> int:
         return math.prod(self.extents)
 
-    def key(self, instruction: Instruction, target: Target, *variant: int | str, only_size: bool = False) -> KernelKey:
+    def key(
+        self,
+        instruction: Instruction,
+        target: Target,
+        *variant: int | str,
+        only_size: bool = False,
+        shortest_loop: int = 0,
+    ) -> KernelKey:
         """The key of the instruction's kernel: what is compiled in about strides is that of the merged axes.
 
-        An inner axis of one channel block is compiled in too: then there is no tail. With `only_size`, element types of
-        one size share a kernel.
+        An inner axis of one channel block is compiled in too: then there is no tail. So is one shorter than
+        `shortest_loop`. With `only_size`, element types of one size share a kernel.
         """
         operands = tuple(
             OperandKey(by_size(view.element) if only_size else view.element, view.rank, inner)
             for view, inner in zip(instruction.operands, self.inner_classes, strict=True)
         )
-        inner = self.extents[-1] if self.extents[-1] == target.channel_block else ANY_LENGTH
+        is_fixed = self.extents[-1] == target.channel_block or 1 < self.extents[-1] < shortest_loop
+        inner = self.extents[-1] if is_fixed else ANY_LENGTH
         return KernelKey(instruction.operation, operands, len(instruction.integers), (self.rank, inner, *variant))
 
 

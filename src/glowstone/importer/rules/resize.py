@@ -10,6 +10,7 @@ from glowstone.importer.floats import through_floats
 from glowstone.importer.registry import OnnxNode, imports
 from glowstone.ops import Resize
 from glowstone.ops.constant import constant
+from glowstone.ops.resize_tables import CROPPING
 
 
 @imports("Upsample")
@@ -52,7 +53,7 @@ def import_resize(node: OnnxNode) -> Value:
         node.text("keep_aspect_ratio_policy", "stretch"),
         node.integer_list("axes"),
     )
-    region = node.optional(1) if mode == "tf_crop_and_resize" else None
+    region = node.optional(1) if mode == CROPPING else None
     return _emit(node, operator, region, node.optional(2), node.optional(3))
 
 

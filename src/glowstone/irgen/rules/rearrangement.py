@@ -14,6 +14,7 @@ from glowstone.lir import Copy, Fill, Gather, GatherElements, View
 from glowstone.ops import CenterCropPad, DepthToSpace, Pad, SpaceToDepth, Split, Tile
 from glowstone.ops.constant import known_shape
 from glowstone.ops.padding import source_indices
+from glowstone.ops.rearrangement import IMAGE_RANK
 from glowstone.types import TensorType, normalize_axis
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,11 +50,14 @@ def generate_tile(generator: Generator, application: Application) -> None:
 
 @generates(DepthToSpace, SpaceToDepth)
 def generate_block_move(generator: Generator, application: Application) -> None:
+    """Of channel-blocked data whole blocks of channels move, whose lanes stay last."""
     operator = application.operator
     assert isinstance(operator, DepthToSpace | SpaceToDepth)
-    x = application.operand(0)
-    split, order, _ = operator.shapes(x.shape)
-    source = generator.reshaped(generator.view(x), split).transpose(order)
+    view = generator.view(application.operand(0))
+    split, order, _ = operator.shapes(view.shape[:IMAGE_RANK])
+    lanes = view.shape[IMAGE_RANK:]
+    places = range(len(order), len(order) + len(lanes))
+    source = generator.reshaped(view, (*split, *lanes)).transpose((*order, *places))
     out = generator.result(application.result).reshape(source.shape)
     assert out is not None
     generator.emit(Copy(), out, source)

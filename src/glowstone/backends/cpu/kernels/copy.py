@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits
-from glowstone.backends.cpu.loop_nest import LoopNest, WorkDivision
+from glowstone.backends.cpu.loop_nest import LEAST_RANK, LoopNest, WorkDivision
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Copy
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 ALONG_ROWS, TRANSPOSING = "rows", "transposing"
 LEAST_TRANSPOSED_ROWS = 64
+FEW_ROWS = 4
+"""With so many or fewer, the axis before makes better rows."""
+SHORTEST_LOOP = 8
+"""A shorter inner axis is compiled in."""
 OUT, IN = range(2)
 
 
@@ -29,9 +33,12 @@ class CopyKernels(KernelFamily):
         form, least_rows = ALONG_ROWS, 1
         if rows is not None:
             nest, form, least_rows = nest.with_rows(rows), TRANSPOSING, LEAST_TRANSPOSED_ROWS
+        elif nest.rank > LEAST_RANK and nest.extents[-2] <= FEW_ROWS < nest.extents[-3]:
+            nest = nest.with_rows(nest.rank - 3)
         moved = sum(view.element.size for view in instruction.operands)
         division = WorkDivision.of(nest, target, 1, moved, least_rows)
-        key = nest.key(instruction, target, form, only_size=True)
+        shortest = SHORTEST_LOOP if form == ALONG_ROWS else 0
+        key = nest.key(instruction, target, form, only_size=True, shortest_loop=shortest)
         cost = target.cost(nest.size, moved * nest.size)
         return KernelCall(key, division.units, division.grain, 0, cost, division.derived)
 

@@ -1,8 +1,9 @@
 """Chooses layout and algorithm of convolutions over the whole graph, so that conversions stay at its borders.
 
 A two-dimensional convolution runs on channel-blocked data. What can work on either layout (elementwise nodes, pooling,
-spatial reductions, joins of whole blocks) takes the layout of its data, so blocked regions grow until something needs
-the plain layout. Weights are packed here. Depends on the target and on static channel counts only.
+spatial reductions, resizing, joins and moves of whole blocks) takes the layout of its data, so blocked regions grow
+until something needs the plain layout. Weights are packed here. Depends on the target and on static channel counts
+only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from glowstone.backends.cpu.target import Target
 from glowstone.backends.cpu.tuning import DIRECT, WINOGRAD, ConvolutionCase, ConvolutionChoice, Tuning
 from glowstone.backends.cpu.winograd_transforms import KERNEL
 from glowstone.graph import Builder, Graph, Node, Operator, Tensor, Value
-from glowstone.ops import Concat, Constant, Conv, Elementwise, Fused, Pooling, Reduction
+from glowstone.ops import Concat, Constant, Conv, DepthToSpace, Elementwise, Fused, Pooling, Reduction, Resize
 from glowstone.ops.constant import constant, constant_array
 from glowstone.types import CHANNEL_AXIS, ElementType, normalize_axis
 
@@ -105,7 +106,21 @@ class _Assignment:
             return self._reduction(node, operator)
         if isinstance(operator, Concat):
             return self._concat(node, operator)
+        if isinstance(operator, Resize) and operator.keeps_axis(CHANNEL_AXIS, *node.operands):
+            return self._moved(node)
+        if isinstance(operator, DepthToSpace) and operator.moves_blocks(self._channels(node), self._block):
+            return self._moved(node)
         return None
+
+    def _channels(self, node: Node) -> int:
+        (x, *_) = node.present_operands()
+        return x.shape[CHANNEL_AXIS]
+
+    def _moved(self, node: Node) -> Value:
+        """A node that moves pixels of its first operand and leaves lanes where they are."""
+        x, *others = node.operands
+        assert x is not None
+        return Builder(self._graph, node.names).emit(node.operator, self._to_blocked(x), *others)
 
     def _extras(self, node: Node, count: int) -> list[Value] | None:
         """Epilogue or elementwise operands in blocked form, or None where one has none."""
