@@ -31,6 +31,7 @@ from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.threads import default_threads
+from glowstone.support.collection import collection_paused
 from glowstone.types import resolve_shapes
 
 logger = logging.getLogger("glowstone")
@@ -56,15 +57,16 @@ def compile_engine(source: Source, settings: Settings, library: KernelLibrary, p
     Raises:
         GlowstoneError: as `glowstone.compile`.
     """
-    with settings.stage("import"):
-        graph = source.graph()
-    reference = tuple(value.shape for value in graph.inputs)
-    graphs = source.graph_once(graph)
-    engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
-    processes = _processes(graph, settings.options)
-    del graph
-    with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
-        executable = engine.executable(reference, progress)
+    with collection_paused:
+        with settings.stage("import"):
+            graph = source.graph()
+        reference = tuple(value.shape for value in graph.inputs)
+        graphs = source.graph_once(graph)
+        engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
+        processes = _processes(graph, settings.options)
+        del graph
+        with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
+            executable = engine.executable(reference, progress)
     if executable.constants.nbytes >= LARGE_CONSTANTS:
         gc.collect()  # graphs are full of cycles and hold the weights as the file has them
         release_free_memory()

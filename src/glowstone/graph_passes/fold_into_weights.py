@@ -182,13 +182,20 @@ def _rescaled(builder: Builder, line: _Line) -> Value:
     if isinstance(convolution.operator, ConvTranspose):
         groups, per_group = convolution.operator.groups, weights.shape[1]
         grouped = weights.reshape(groups, -1, *weights.shape[1:])
-        scaled = (grouped * line.factor.reshape(groups, 1, per_group, *spatial)).reshape(weights.shape)
+        scaled = _times(grouped, line.factor.reshape(groups, 1, per_group, *spatial)).reshape(weights.shape)
     else:
-        scaled = weights * line.factor.reshape(-1, 1, *spatial)
+        scaled = _times(weights, line.factor.reshape(-1, 1, *spatial))
     new_bias = bias * line.factor + line.offset
     return builder.emit(
         convolution.operator,
         data,
-        constant(builder, scaled.astype(weights.dtype)),
+        constant(builder, scaled),
         constant(builder, new_bias.astype(weights.dtype)),
     )
+
+
+def _times(weights: Array, factor: Array) -> Array:
+    """The product in float64, rounded once, without a copy of the weights in float64."""
+    result = np.empty_like(weights)
+    np.multiply(weights, factor, out=result, dtype=np.float64, casting="unsafe")
+    return result

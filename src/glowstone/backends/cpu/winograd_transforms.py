@@ -17,6 +17,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Matrix = tuple[tuple[float, ...], ...]
 
 KERNEL: Final = 3
+PLANE_NUMBERS: Final = 1 << 15
+"""Of one plane, while weights are transformed."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,22 @@ class MinimalFiltering:
         """Tiles that cover an image."""
         return -(-height // self.tile) * -(-width // self.tile)
 
-    def transform_weights(self, w: Array) -> Array:
-        """[O, I, 3, 3] to [products, I, O], computed in float64 and rounded once.
+    def transform_weights(self, w: Array, result: Array) -> None:
+        """[O, I, 3, 3] to [products, I, O], where the last axis may be several; in float64 and rounded once.
 
-        Whole planes [I, O] at a time: products of many tiny matrices would take NumPy ten times as long.
+        By planes [I, O], some input channels at a time: products of many tiny matrices would take NumPy ten times as
+        long, whole planes would leave the cache.
         """
-        planes = np.ascontiguousarray(w.transpose(2, 3, 1, 0)).astype(np.float64)
-        result = np.empty((self.points, self.points, w.shape[1], w.shape[0]), w.dtype)
-        for row, factors in enumerate(self.weight_transform):
-            half = _weighted_sum(factors, planes)
-            for column, others in enumerate(self.weight_transform):
-                result[row, column] = _weighted_sum(others, half)
-        return result.reshape(self.products, w.shape[1], w.shape[0])
+        outputs, inputs = w.shape[:2]
+        step = max(1, PLANE_NUMBERS // max(outputs, 1))
+        for first in range(0, inputs, step):
+            some = slice(first, first + step)
+            planes = w[:, some].transpose(2, 3, 1, 0).astype(np.float64, order="C")
+            for row, factors in enumerate(self.weight_transform):
+                half = _weighted_sum(factors, planes)
+                for column, others in enumerate(self.weight_transform):
+                    plane = _weighted_sum(others, half)
+                    result[row * self.points + column, some] = plane.reshape(len(plane), *result.shape[2:])
 
     def restore_weights(self, u: Array) -> Array:
         """The inverse of `transform_weights`, up to rounding."""

@@ -28,8 +28,19 @@ LINE_FLOATS = 16
 """Floats of a cache line."""
 STEP_PRODUCTS = 96
 """Vector products of one step: enough to hide what a step costs, few enough to leave LLVM no wrong ideas."""
+RARE_STEP_PRODUCTS = 24
+"""Likewise, of tiles much smaller than a whole one, which are few: less code."""
 TILES_AHEAD = 8
 """So many tiles together prefetch the next slice of weights."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What one step of the reduction takes: some lanes of one tap of one input block."""
+
+    lanes: int
+    parts: int
+    """Steps of a whole block."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +51,8 @@ class _Slice:
     """Address of its first weight."""
     inputs: Value
     """Address of its first input block."""
-    steps: Value
-    """Input blocks times taps times parts of a block."""
+    taps: Value
+    """Input blocks times taps."""
     is_first: Value
     is_last: Value
     first_block: Value
@@ -108,10 +119,8 @@ class BlockedConvolutionGenerator:
         self.most = pixels_per_tile(target, self.panel)
         self.is_point = key.variant[0] == POINT
         self.is_dense = key.variant[1] == DENSE
-        self.step_lanes = min(self.lanes, max(1, STEP_PRODUCTS // (self.most * self.panel)))
-        self.parts = self.lanes // self.step_lanes
-        self.step_weights = self.step_lanes * self.panel * self.lanes
-        self.lines_ahead = -(-self.step_weights // (TILES_AHEAD * LINE_FLOATS))
+        self.tap_weights = self.lanes * self.panel * self.lanes
+        self.lines_ahead = -(-self.tap_weights // (TILES_AHEAD * LINE_FLOATS))
         self.tile_sums = self.most * self.panel * self.lanes
         kinds = tuple(str(kind) for kind in key.variant[2:])
         epilogue = Epilogue(emitter, self.operation.epilogue, kinds, self.lanes)
@@ -169,13 +178,12 @@ class BlockedConvolutionGenerator:
         in_blocks = emitter.extent(W, 1)
         first = emitter.mul(number, tiling.slice)
         count = emitter.minimum(emitter.sub(in_blocks, first), tiling.slice)
-        block_steps = emitter.mul(self.taps, self.parts)
-        step = emitter.mul(emitter.add(emitter.mul(panel, in_blocks), first), block_steps)
+        tap = emitter.mul(emitter.add(emitter.mul(panel, in_blocks), first), self.taps)
         input_block = emitter.add(emitter.mul(group, in_blocks), first)
         return _Slice(
-            weights=emitter.offset(emitter.pointer(W), emitter.mul(step, self.step_weights)),
+            weights=emitter.offset(emitter.pointer(W), emitter.mul(tap, self.tap_weights)),
             inputs=emitter.offset(emitter.pointer(X), emitter.mul(input_block, emitter.stride(X, 1))),
-            steps=emitter.mul(count, block_steps),
+            taps=emitter.mul(count, self.taps),
             is_first=emitter.compare(number, "==", 0),
             is_last=emitter.compare(emitter.add(number, 1), "==", tiling.slices),
             first_block=emitter.mul(panel, self.panel),
@@ -225,8 +233,8 @@ class BlockedConvolutionGenerator:
     def _weights_ahead(self, part: _Slice, tile: Value) -> Value:
         """Where this tile's share of the next slice's weights begins, to prefetch some lines per step."""
         emitter = self.emitter
-        share = emitter.mul(part.steps, self.lines_ahead * LINE_FLOATS)
-        size = emitter.mul(part.steps, self.step_weights)
+        share = emitter.mul(part.taps, self.lines_ahead * LINE_FLOATS)
+        size = emitter.mul(part.taps, self.tap_weights)
         offset = emitter.minimum(emitter.mul(tile, share), size)
         return emitter.offset(part.weights, emitter.add(size, offset))
 
@@ -237,29 +245,37 @@ class BlockedConvolutionGenerator:
         summed by itself and then added to what came before: that rounds less than one long chain.
         """
         emitter = self.emitter
+        step = self._step_of(size)
         earlier = emitter.select(part.is_first, self.zeros, tile.partial)
         nothing = [emitter.zeros(self.lanes)] * (size * self.panel)
         first = self.table.taps_row(tile.pixel)
         inputs = emitter.offset(part.inputs, tile.inputs) if self.is_dense else part.inputs
-        place = _Place(inputs, first, self.taps, I64(self.parts))
+        place = _Place(inputs, first, self.taps, I64(step.parts))
         state = [part.weights, tile.weights_ahead, *place.values, *nothing]
-        with emitter.for_range(0, part.steps, carried=state) as loop:
+        with emitter.for_range(0, emitter.mul(part.taps, step.parts), carried=state) as loop:
             weights, ahead = loop.values[:2]
             place = _Place(*loop.values[2:PLACE_END])
             self._prefetch(ahead, tile, place, size)
             sums = self._step(weights, place, loop.values[PLACE_END:], size)
             moved = [
-                emitter.offset(weights, self.step_weights),
-                emitter.offset(ahead, self.lines_ahead * LINE_FLOATS),
+                emitter.offset(weights, self.tap_weights // step.parts),
+                emitter.offset(ahead, self.lines_ahead * LINE_FLOATS // step.parts),
             ]
-            loop.carry([*moved, *self._next_place(place, first).values, *sums])
+            loop.carry([*moved, *self._next_place(place, first, step).values, *sums])
         pairs = zip(loop.results[PLACE_END:], self.store.load(earlier, size), strict=True)
         return [emitter.builder.fadd(total, before) for total, before in pairs]
+
+    def _step_of(self, size: int) -> _Step:
+        """How much of a block one step takes, of tiles of `size` pixels."""
+        is_rare = 1 < size < self.most - 1
+        products = RARE_STEP_PRODUCTS // (size * self.panel) if is_rare else STEP_PRODUCTS // (self.most * self.panel)
+        lanes = min(self.lanes, 1 << max(products, 1).bit_length() - 1)
+        return _Step(lanes, self.lanes // lanes)
 
     def _prefetch(self, weights: Value, tile: _Tile, place: _Place, size: int) -> None:
         """Ask for weights of the next slice and, of a 1 x 1 kernel, for the inputs of the next tile."""
         emitter = self.emitter
-        for line in range(self.lines_ahead):
+        for line in range(-(-self.lines_ahead // self._step_of(size).parts)):
             emitter.prefetch(emitter.offset(weights, line * LINE_FLOATS))
         if self.is_point:
             ahead = emitter.offset(place.inputs, tile.inputs_ahead) if self.is_dense else place.inputs
@@ -273,16 +289,16 @@ class BlockedConvolutionGenerator:
             return self.emitter.offset(inputs, pixel * self.lanes)
         return self.tap_rows.input_pointer(self.table.next_pixel(entry, pixel), inputs)
 
-    def _next_place(self, place: _Place, first: Value) -> _Place:
+    def _next_place(self, place: _Place, first: Value, step: _Step) -> _Place:
         """The next part of the input block, or the next tap, or the first tap of the next input block."""
         emitter = self.emitter
         parts = emitter.sub(place.parts, 1)
         tap_ends = emitter.compare(parts, "==", 0)
-        next_part = emitter.offset(place.inputs, self.step_lanes)
-        same_block = emitter.offset(place.inputs, self.step_lanes - self.lanes)
+        next_part = emitter.offset(place.inputs, step.lanes)
+        same_block = emitter.offset(place.inputs, step.lanes - self.lanes)
         next_block = emitter.offset(same_block, emitter.stride(X, 1))
         if self.is_point:
-            following = _Place(next_block, place.entry, place.taps, I64(self.parts))
+            following = _Place(next_block, place.entry, place.taps, I64(step.parts))
         else:
             taps = emitter.sub(place.taps, 1)
             block_ends = emitter.compare(taps, "==", 0)
@@ -290,9 +306,9 @@ class BlockedConvolutionGenerator:
                 emitter.select(block_ends, next_block, same_block),
                 emitter.select(block_ends, first, self.table.next_tap(place.entry)),
                 emitter.select(block_ends, self.taps, taps),
-                I64(self.parts),
+                I64(step.parts),
             )
-        if self.parts == 1:
+        if step.parts == 1:
             return following
         pairs = zip(following.values, (next_part, place.entry, place.taps, parts), strict=True)
         return _Place(*(emitter.select(tap_ends, after, now) for after, now in pairs))
@@ -302,7 +318,7 @@ class BlockedConvolutionGenerator:
         emitter, lanes = self.emitter, self.lanes
         sums = list(sums)
         sources = [self._source(place.entry, place.inputs, number) for number in range(size)]
-        for lane in range(self.step_lanes):
+        for lane in range(self._step_of(size).lanes):
             row = [
                 emitter.load_floats(emitter.offset(weights, (lane * self.panel + block) * lanes), lanes)
                 for block in range(self.panel)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from glowstone.backends.cpu.ops.zero_padding import zero_padded
 from glowstone.errors import ShapeError
 from glowstone.graph import Operand, Operator, Value, operator
 from glowstone.ops import Conv
@@ -95,8 +96,7 @@ class BlockedConv(PackedConvolution):
         outputs, inputs, height, width = w.shape
         in_blocks, out_blocks = -(-inputs // self.block), -(-outputs // self.block)
         panels = -(-out_blocks // self.tile)
-        padded = np.zeros((panels * self.tile * self.block, in_blocks * self.block, height, width), w.dtype)
-        padded[:outputs, :inputs] = w
+        padded = zero_padded(w, (panels * self.tile * self.block, in_blocks * self.block, height, width))
         split = padded.reshape(panels, self.tile, self.block, in_blocks, self.block, height, width)
         return np.ascontiguousarray(split.transpose(0, 3, 5, 6, 4, 1, 2))
 
@@ -130,8 +130,7 @@ class DepthwiseConv(PackedConvolution):
         """Weights [channels, 1, KH, KW] with channels innermost, in blocks."""
         channels, _, height, width = w.shape
         blocks = -(-channels // self.block)
-        padded = np.zeros((blocks * self.block, height, width), w.dtype)
-        padded[:channels] = w[:, 0]
+        padded = zero_padded(w[:, 0], (blocks * self.block, height, width))
         split = padded.reshape(blocks, self.block, height, width)
         return np.ascontiguousarray(split.transpose(0, 2, 3, 1))
 
@@ -163,8 +162,7 @@ class StemConv(PackedConvolution):
         """Weights [channels, inputs, KH, KW], output channels innermost."""
         outputs, inputs, height, width = w.shape
         panels = -(-outputs // (self.block * self.tile))
-        padded = np.zeros((panels * self.tile * self.block, inputs, height, width), w.dtype)
-        padded[:outputs] = w
+        padded = zero_padded(w, (panels * self.tile * self.block, inputs, height, width))
         split = padded.reshape(panels, self.tile, self.block, inputs, height, width)
         return np.ascontiguousarray(split.transpose(0, 3, 4, 5, 1, 2))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from glowstone.backends.cpu.ops.zero_padding import zero_padded
 from glowstone.errors import ShapeError
 from glowstone.graph import Operand, Operator, Value, operator
 from glowstone.ops.element_sets import FLOATS
@@ -32,8 +33,7 @@ class PackedMatMul(Operator):
         """Weights [K, columns] in panels of columns, zero beyond the last."""
         inner, columns = b.shape
         panels = -(-columns // self.panel)
-        padded = np.zeros((inner, panels * self.panel), b.dtype)
-        padded[:, :columns] = b
+        padded = zero_padded(b, (inner, panels * self.panel))
         return np.ascontiguousarray(padded.reshape(inner, panels, self.panel).transpose(1, 0, 2))
 
     def unpack(self, b: Array) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from glowstone.backends.cpu.ops.convolution import PackedConvolution
+from glowstone.backends.cpu.ops.zero_padding import zero_padded
 from glowstone.backends.cpu.winograd_transforms import FILTERINGS, KERNEL, MinimalFiltering
 from glowstone.graph import operator
 
@@ -40,10 +41,10 @@ class WinogradConv(PackedConvolution):
         """Weights [channels, inputs, 3, 3], transformed, in panels of output channels."""
         outputs, inputs = w.shape[:2]
         depth, panels = -(-inputs // self.block) * self.block, -(-outputs // self.panel)
-        padded = np.zeros((self._form.products, depth, panels * self.panel), w.dtype)
-        padded[:, :inputs, :outputs] = self._form.transform_weights(w)
-        split = padded.reshape(self._form.products, depth, panels, self.panel)
-        return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
+        padded = zero_padded(w, (panels * self.panel, depth, *w.shape[2:]))
+        packed = np.empty((self._form.products, panels, depth, self.panel), w.dtype)
+        self._form.transform_weights(padded, packed.transpose(0, 2, 1, 3))
+        return packed
 
     def unpack(self, w: Array) -> Array:
         points, _, depth, _ = w.shape
