@@ -27,6 +27,7 @@ from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.threads import default_threads
 from glowstone.support.budget import limited
+from glowstone.support.collection import collection_paused
 from glowstone.support.model_source import ModelSource
 from glowstone.types import GivenShapes
 
@@ -216,9 +217,10 @@ class _Job:
         return make
 
     def _compiled(self, progress: Progress | None) -> Engine:
-        from glowstone.api import compiling  # the door to the compiler
+        with collection_paused:
+            from glowstone.api import compiling  # the door to the compiler
 
-        return compiling.compile_engine(self.source, self._settings(), self.library, progress)
+            return compiling.compile_engine(self.source, self._settings(), self.library, progress)
 
     def stepped(self, code: NativeCode, threads: int, whole: Whole) -> Model:
         """A model that runs in steps."""

@@ -31,13 +31,14 @@ from glowstone.runtime.kernel_library import KernelLibrary, Progress
 from glowstone.runtime.native import NativeCode
 from glowstone.runtime.operating_system import release_free_memory
 from glowstone.runtime.threads import default_threads
-from glowstone.support.collection import collection_paused
 from glowstone.types import resolve_shapes
 
 logger = logging.getLogger("glowstone")
 
 LARGE_CONSTANTS = 1 << 20
 """Bytes of weights. With fewer, to look for memory that can be given back takes longer than it is worth."""
+YOUNGEST = 0
+"""Generation of all objects that were made while collection was paused."""
 LEAST_NODES = 48
 MOST_PROCESSES = 4
 """Each takes some 100 MB for as long as the compilation lasts."""
@@ -57,18 +58,17 @@ def compile_engine(source: Source, settings: Settings, library: KernelLibrary, p
     Raises:
         GlowstoneError: as `glowstone.compile`.
     """
-    with collection_paused:
-        with settings.stage("import"):
-            graph = source.graph()
-        reference = tuple(value.shape for value in graph.inputs)
-        graphs = source.graph_once(graph)
-        engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
-        processes = _processes(graph, settings.options)
-        del graph
-        with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
-            executable = engine.executable(reference, progress)
+    with settings.stage("import"):
+        graph = source.graph()
+    reference = tuple(value.shape for value in graph.inputs)
+    graphs = source.graph_once(graph)
+    engine = Engine(signature_of(graph), reference, library, lambda engine: Maker(engine, graphs, settings))
+    processes = _processes(graph, settings.options)
+    del graph
+    with CompilePool(library.target, processes) as pool, library.compiling_in(pool):
+        executable = engine.executable(reference, progress)
     if executable.constants.nbytes >= LARGE_CONSTANTS:
-        gc.collect()  # graphs are full of cycles and hold the weights as the file has them
+        gc.collect(YOUNGEST)  # graphs are full of cycles and hold the weights as the file has them
         release_free_memory()
     if settings.options.time_passes:
         for name, seconds in settings.passes.items():
