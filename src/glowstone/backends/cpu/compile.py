@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.kernel_family import KernelKey, family_for
-from glowstone.backends.cpu.machine import create_target_machine, machine_scheduling, optimize, parse_module
+from glowstone.backends.cpu.machine import code_generation, create_target_machine, optimize, parse_module
 from glowstone.backends.cpu.target import Target
 
 MODULE_NAME = "glowstone"
@@ -23,7 +23,7 @@ def emit_object(keys: Sequence[KernelKey], target: Target) -> bytes:
     """One object file with every key's symbol."""
     machine = _machine(target)
     module = _optimized(keys, target, machine)
-    with machine_scheduling(target.wants_machine_scheduling):
+    with code_generation(target.wants_machine_scheduling):
         return bytes(machine.emit_object(module))
 
 
@@ -31,7 +31,7 @@ def assembly(key: KernelKey, target: Target) -> str:
     """The machine code of one kernel as text."""
     machine = _machine(target)
     module = _optimized([key], target, machine)
-    with machine_scheduling(target.wants_machine_scheduling):
+    with code_generation(target.wants_machine_scheduling):
         return str(machine.emit_assembly(module))
 
 

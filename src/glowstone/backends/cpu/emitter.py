@@ -232,11 +232,6 @@ class Emitter:
         slot.type = POINTER  # llvmlite would type it by its content, which LLVM no longer reads
         return slot
 
-    def opaque(self, value: Value) -> Value:
-        """The value, of which LLVM is to know nothing: it then keeps it in a register and does not derive it anew."""
-        kind = ir.FunctionType(value.type, [value.type])
-        return self.builder.asm(kind, "", "=r,0", [value], side_effect=False)
-
     # Vectors
 
     def f32(self, value: float) -> Value:

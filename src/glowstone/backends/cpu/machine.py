@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import llvmlite.binding as llvm
 
 OPTIMIZATION_LEVEL = 3
-_SCHEDULING_LOCK = threading.Lock()
+_OPTIONS_LOCK = threading.Lock()
 
 
 @functools.cache
@@ -48,17 +48,21 @@ def parse_module(text: str) -> llvm.ModuleRef:
 
 
 @contextmanager
-def machine_scheduling(is_wanted: bool) -> Iterator[None]:
-    """Whether LLVM reorders machine instructions before it assigns registers, inside the body.
+def code_generation(is_scheduled: bool) -> Iterator[None]:
+    """Inside the body LLVM generates code as kernels need it.
 
-    This is an option of the process, the only way LLVM has; outside it stands at LLVM's default.
+    It reorders machine instructions before it assigns registers only where that is wanted. It does not look for other
+    ways to step through memory (loop strength reduction): generators say which addresses a loop carries, and a third of
+    the time goes there. These are options of the process, the only way LLVM has; outside they stand at its defaults.
     """
-    with _SCHEDULING_LOCK:
-        llvm.set_option("", f"-enable-misched={str(is_wanted).lower()}")
+    with _OPTIONS_LOCK:
+        llvm.set_option("", f"-enable-misched={str(is_scheduled).lower()}")
+        llvm.set_option("", "-disable-lsr=true")
         try:
             yield
         finally:
             llvm.set_option("", "-enable-misched=true")
+            llvm.set_option("", "-disable-lsr=false")
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:

@@ -176,8 +176,7 @@ class ProductEmitter:
         emitter, tile = self._emitter, self._tile
         splits = max(1, SUMS_IN_FLIGHT // (rows * tile.vectors))
         steps = max(splits, STEPS_PER_PASS)
-        distances = [emitter.i64(0)]
-        distances += [emitter.opaque(emitter.mul(left.row_stride, row)) for row in range(1, rows)]
+        distances = [emitter.mul(left.row_stride, row) for row in range(rows)]
         place = _Place(left.pointer, panel.pointer)
         strides = left.depth_stride, panel.depth_stride
         size = rows * tile.vectors
