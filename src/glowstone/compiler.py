@@ -24,7 +24,7 @@ from glowstone.lir import Instruction, Program
 from glowstone.lir.printer import print_program
 from glowstone.lir.table import TableEntry, encode, plan_calls
 from glowstone.lir.verifier import verify_program
-from glowstone.lir_passes.pipeline import LIR_PASSES
+from glowstone.lir_passes.pipeline import low_level_passes
 from glowstone.lowering import check_legal, decompose
 from glowstone.memory import AddressMap, MemoryPlan, assign_addresses, check_plan, plan_memory
 from glowstone.options import Options
@@ -159,7 +159,7 @@ def plan_shape(
         order = [nodes[index] for index in template.order]
         program = Generator(graph, order, settings.backend.rules, template.constants).run()
     with settings.stage("low-level passes"):
-        _program_manager(settings).run(program, LIR_PASSES)
+        _program_manager(settings).run(program, low_level_passes(settings.backend.program_passes()))
     with settings.stage("memory"):
         memory = plan_memory(program, limit=settings.memory_limit)
         if settings.options.check:
@@ -178,7 +178,7 @@ def plan_shape(
 def optional_passes(backend: Backend) -> tuple[str, ...]:
     """Every name that the option `skip_passes` knows, in the order of the pipelines: passes, and groups that repeat."""
     names = [one.__name__ for one in (*CANONICAL, *LOWERED, *backend.graph_passes())]
-    names += [name for step in LIR_PASSES for name in step_names(step)]
+    names += [name for step in low_level_passes(backend.program_passes()) for name in step_names(step)]
     return tuple(dict.fromkeys(names))
 
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from glowstone.graph import Graph, Node
 from glowstone.irgen import RuleTable, find_rule
-from glowstone.lir import Instruction
+from glowstone.lir import Instruction, Program
 from glowstone.ops import Constant, Fused
 from glowstone.table import KernelCall
 
@@ -53,6 +53,9 @@ class Backend(Protocol):
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
         """Passes over the legal graph: fusion, layout, packing."""
+
+    def program_passes(self) -> Sequence[Callable[[Program], bool]]:
+        """Passes over the low-level program, before memory is planned."""
 
 
 def is_legal(backend: Backend, node: Node) -> bool:

@@ -21,7 +21,7 @@ from glowstone.lir.parser import parse_program
 from glowstone.lir.printer import HEADER as PROGRAM_HEADER
 from glowstone.lir.printer import print_program
 from glowstone.lir.verifier import verify_program
-from glowstone.lir_passes.pipeline import LIR_PASSES
+from glowstone.lir_passes.pipeline import low_level_passes
 from glowstone.options import Options
 from glowstone.support.model_source import ModelSource
 from glowstone.support.pass_manager import FixedPoint, Pass, PassManager, Step
@@ -50,8 +50,7 @@ def graph_at_stage(model: ModelSource, shapes: GivenShapes, stage: str) -> Graph
 
 def graph_passes_by_stage() -> dict[str, Sequence[Pass[Graph]]]:
     """The passes that lead to each stage from the one before."""
-    backend = CpuBackend(host_target(open_cache(Options.resolve())))
-    compiled = tuple(backend.graph_passes())
+    compiled = tuple(_backend().graph_passes())
     return {"imported": (), "canonical": CANONICAL, "lowered": (lower, *LOWERED), "compiled": compiled}
 
 
@@ -80,10 +79,14 @@ def run_passes(text: str, passes: Sequence[str], tensors: Mapping[str, Tensor]) 
     raise InputError("not the text of a graph or program", expected=f"{GRAPH_HEADER} or {PROGRAM_HEADER}", found=word)
 
 
+def _backend() -> CpuBackend:
+    return CpuBackend(host_target(open_cache(Options.resolve())))
+
+
 def program_passes() -> dict[str, Step[Program]]:
     """The low-level passes, and the groups that repeat, by name."""
     known: dict[str, Step[Program]] = {}
-    for step in LIR_PASSES:
+    for step in low_level_passes(_backend().program_passes()):
         if isinstance(step, FixedPoint):
             known[step.name] = step
             known.update((member.__name__, member) for member in step.passes)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from glowstone.backends.backend import KernelPlanner
 from glowstone.backends.cpu.irgen_rules import CPU_RULES
 from glowstone.backends.cpu.kernel_family import CpuPlanner, KernelKey
-from glowstone.backends.cpu.passes.pipeline import backend_passes
+from glowstone.backends.cpu.passes.pipeline import backend_passes, program_passes
 from glowstone.backends.cpu.target import Target
 from glowstone.backends.cpu.tuning import Tuning
 from glowstone.graph import Graph
 from glowstone.irgen import RuleTable
+from glowstone.lir import Program
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,6 @@ class CpuBackend:
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
         return backend_passes(self.target, self.exact, self.tuning)
+
+    def program_passes(self) -> Sequence[Callable[[Program], bool]]:
+        return program_passes(self.target)

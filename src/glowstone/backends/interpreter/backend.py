@@ -9,6 +9,7 @@ from glowstone.backends.backend import KernelPlanner
 from glowstone.backends.interpreter.planner import InterpreterPlanner
 from glowstone.graph import Graph
 from glowstone.irgen import RULES, RuleTable
+from glowstone.lir import Program
 
 
 @dataclass(frozen=True)
@@ -33,4 +34,7 @@ class InterpreterBackend:
         return {}
 
     def graph_passes(self) -> Sequence[Callable[[Graph], bool]]:
+        return ()
+
+    def program_passes(self) -> Sequence[Callable[[Program], bool]]:
         return ()

@@ -1,4 +1,4 @@
-"""The order of this backend's graph passes, with the reason for each place."""
+"""The order of this backend's passes, on the graph and on the low-level program, with the reason for each place."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from glowstone.backends.cpu.passes.assign_layouts import AssignLayouts
 from glowstone.backends.cpu.passes.fuse_attention import fuse_attention
 from glowstone.backends.cpu.passes.fuse_elementwise import fuse_elementwise
 from glowstone.backends.cpu.passes.fuse_epilogues import fuse_epilogues
+from glowstone.backends.cpu.passes.interleave_convolutions import InterleaveConvolutions
 from glowstone.backends.cpu.passes.pack_weights import PackWeights
 from glowstone.backends.cpu.target import Target
 from glowstone.backends.cpu.tuning import Tuning
 from glowstone.graph import Graph
+from glowstone.lir import Program
 
 
 def backend_passes(target: Target, exact: bool, tuning: Tuning) -> tuple[Callable[[Graph], bool], ...]:
@@ -25,3 +27,8 @@ def backend_passes(target: Target, exact: bool, tuning: Tuning) -> tuple[Callabl
         ),  # takes fused nodes whole, so no layout change falls between anchor and epilogue
         PackWeights(target, tuning),  # last: packed weights say nothing to the passes above
     )
+
+
+def program_passes(target: Target) -> tuple[Callable[[Program], bool], ...]:
+    """The low-level passes for a target."""
+    return (InterleaveConvolutions(target),)
