@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glowstone.backends.cpu.kernel_family import KernelFamily, KernelKey, emits
-from glowstone.backends.cpu.loop_nest import LEAST_RANK, LoopNest, WorkDivision
+from glowstone.backends.cpu.loop_nest import LEAST_RANK, SMALL, LoopNest, WorkDivision
 from glowstone.backends.cpu.target import Target
 from glowstone.lir.instruction import Instruction
 from glowstone.lir.operations import Copy
@@ -19,7 +19,7 @@ LEAST_TRANSPOSED_ROWS = 64
 FEW_ROWS = 4
 """With so many or fewer, the axis before makes better rows."""
 SHORTEST_LOOP = 8
-"""A shorter inner axis is compiled in."""
+"""A shorter inner axis is compiled in where there is much to copy: it may be symbolic, and each extent is a kernel."""
 OUT, IN = range(2)
 
 
@@ -37,7 +37,7 @@ class CopyKernels(KernelFamily):
             nest = nest.with_rows(nest.rank - 3)
         moved = sum(view.element.size for view in instruction.operands)
         division = WorkDivision.of(nest, target, 1, moved, least_rows)
-        shortest = SHORTEST_LOOP if form == ALONG_ROWS else 0
+        shortest = SHORTEST_LOOP if form == ALONG_ROWS and nest.size > SMALL else 0
         key = nest.key(instruction, target, form, only_size=True, shortest_loop=shortest)
         cost = target.cost(nest.size, moved * nest.size)
         return KernelCall(key, division.units, division.grain, 0, cost, division.derived)
