@@ -133,6 +133,47 @@ def test_chains_of_constants():
     )
 
 
+def test_sums_with_constants_of_two_values():
+    check_pass(
+        merge_arithmetic_chains,
+        """
+        input %x: f32[2,2] ("n", 2)
+        input %z: f32[2,2] ("n", 2)
+        %0 = Constant{tensor=f32[2]{2.0, 4.0}}() : f32[2]
+        %1 = Constant{tensor=f32[2]{1.0, 0.5}}() : f32[2]
+        %2 = Add(%x, %0) : f32[2,2]
+        %3 = Add(%1, %z) : f32[2,2]
+        %4 = Add(%2, %3) : f32[2,2]
+        output y = %4
+        """,
+        """
+        input %x: f32[2,2] ("n", 2)
+        input %z: f32[2,2] ("n", 2)
+        %0 = Constant{tensor=f32[2]{3.0, 4.5}}() : f32[2]
+        %1 = Add(%z, %0) : f32[2,2]
+        %2 = Add(%1, %x) : f32[2,2]
+        output y = %2
+        """,
+    )
+
+
+@pytest.mark.parametrize("other", ["%1", "%2"], ids=["read twice", "no constant"])
+def test_sums_with_fewer_constants_stay(other):
+    check_unchanged(
+        merge_arithmetic_chains,
+        f"""
+        input %x: f32[2,2]
+        input %z: f32[2,2]
+        %0 = Constant{{tensor=f32[2]{{2.0, 4.0}}}}() : f32[2]
+        %1 = Add(%x, %0) : f32[2,2]
+        %2 = Abs(%z) : f32[2,2]
+        %3 = Add(%1, {other}) : f32[2,2]
+        output y = %3
+        output z = %2
+        """,
+    )
+
+
 def test_chains_that_others_read_or_that_would_grow_stay():
     check_unchanged(
         merge_arithmetic_chains,

@@ -176,3 +176,24 @@ def test_channels_to_pixels_between_convolutions(channels, mode, stays_blocked):
     node = helper.make_node("DepthToSpace", ["a"], ["b"], blocksize=2, mode=mode)
     model, inputs = between_convolutions(channels, [node], {}, channels // 4, (3, 5))
     check_moved(model, inputs, stays_blocked)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "attributes", "copies"),
+    [
+        (40, {"strides": [2, 2]}, 1),
+        (40, {"strides": [3, 1]}, 1),
+        (40, {"strides": [2, 2], "pads": [1, 1, 0, 0]}, 0),
+        (8, {"strides": [2, 2]}, 0),
+    ],
+)
+def test_pixels_that_a_strided_kernel_of_one_reads(outputs, attributes, copies):
+    """They are copied where many output channels read them."""
+    random = np.random.default_rng(outputs)
+    weights = {"s": random.standard_normal((outputs, 12, 1, 1)).astype(np.float32)}
+    node = helper.make_node("Conv", ["a", "s"], ["b"], **attributes)
+    model, inputs = between_convolutions(12, [node], weights, outputs, (7, 6))
+    check_moved(model, inputs)
+    plan = glowstone.compile(model, shapes={"x": inputs["x"].shape}).engine.reference_plan()
+    operations = [instruction.operation.name for instruction in plan.instructions]
+    assert operations.count("Copy") == OUTER_CHANGES + copies

@@ -85,7 +85,7 @@ ALGORITHMS = {
         inputs=(3, 17, 65),
         groups=lambda inputs: inputs,
         outputs_follow=True,
-        kernels=((3, 3), (5, 5), (1, 3)),
+        kernels=((3, 3), (5, 5), (1, 3), (7, 7)),
     ),
     "plain": Algorithm(
         "Convolution", inputs=(6, 34), outputs=(2, 34), groups=lambda inputs: 2, kernels=((1, 1), (3, 3))

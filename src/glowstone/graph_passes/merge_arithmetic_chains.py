@@ -1,4 +1,4 @@
-"""Joins arithmetic with constants: (x a) b, (x + a) + b, ((x a) + b) c, and a quotient becomes a product.
+"""Joins arithmetic with constants: (x a) b, (x + a) + b, (x + a) + (y + b), ((x a) + b) c; a quotient is a product.
 
 Rounding differs from the specification's order, so strict numerics leave this out.
 """
@@ -20,7 +20,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def merge_arithmetic_chains(graph: Graph) -> bool:
     """Apply all patterns of this file."""
-    return apply_patterns(graph, (divide_by_multiplying, drop_zero, merge_factors, merge_summands, multiply_out))
+    return apply_patterns(
+        graph, (divide_by_multiplying, drop_zero, merge_factors, merge_summands, join_summands, multiply_out)
+    )
 
 
 @rewrite(Div)
@@ -66,6 +68,17 @@ def merge_summands(builder: Builder, node: Node) -> Value | None:
     return _emit(builder, Add(), inner[0], inner[1] + outer[1], inner[1], outer[1])
 
 
+@rewrite(Add)
+def join_summands(builder: Builder, node: Node) -> Value | None:
+    """(x + a) + (y + b) is (y + (a + b)) + x: the sums of two convolutions, of which the later takes in all."""
+    x, y = node.operands
+    first, second = _summands(builder, x), _summands(builder, y)
+    if first is None or second is None or not first[0].type == second[0].type == node.result.type:
+        return None
+    total = _emit(builder, Add(), second[0], first[1] + second[1], first[1], second[1])
+    return None if total is None else builder.emit(Add(), total, first[0])
+
+
 @rewrite(Mul)
 def multiply_out(builder: Builder, node: Node) -> Value | None:
     """((x a) + b) c is (x (a c)) + b c, which is one operation less."""
@@ -94,9 +107,18 @@ def _inner(
     builder: Builder, outer: tuple[Value, Array] | None, kind: type[Add | Mul | Sub]
 ) -> tuple[Value, Array] | None:
     """The same of the node that computes the outer one's x, if nothing else reads that."""
-    if outer is None or outer[0].node is None or not isinstance(outer[0].operator, kind):
+    return None if outer is None else _computed(builder, outer[0], kind)
+
+
+def _summands(builder: Builder, value: Value | None) -> tuple[Value, Array] | None:
+    return None if value is None else _computed(builder, value, Add)
+
+
+def _computed(builder: Builder, value: Value, kind: type[Add | Mul | Sub]) -> tuple[Value, Array] | None:
+    """(x, c) of the node that computes a value, if nothing else reads that."""
+    if value.node is None or not isinstance(value.operator, kind) or not builder.graph.has_single_use(value):
         return None
-    return _with_constant(outer[0].node) if builder.graph.has_single_use(outer[0]) else None
+    return _with_constant(value.node)
 
 
 def _emit(builder: Builder, operator: Add | Mul, x: Value, numbers: Array, *parts: Array) -> Value | None:
@@ -105,3 +127,6 @@ def _emit(builder: Builder, operator: Add | Mul, x: Value, numbers: Array, *part
         return None
     with np.errstate(all="ignore"):
         return builder.emit(operator, x, constant(builder, np.asarray(numbers, x.element.dtype)))
+
+
+PATTERNS = (divide_by_multiplying, drop_zero, merge_factors, merge_summands, join_summands, multiply_out)

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from glowstone.backends.cpu.emitter import Emitter
 from glowstone.backends.cpu.expression_cost import expression_flops
 from glowstone.backends.cpu.extra_operands import CHANNEL, FIRST_EXTRA, OWN
 from glowstone.backends.cpu.ir_types import F32, Value
 from glowstone.backends.cpu.kernel_family import InnerStride
 from glowstone.backends.cpu.vector_math import emit_expression
-from glowstone.scalar import Expression
+from glowstone.scalar import Expression, evaluate
 
 BLOCK_AXIS = 1
 LONG_EXPRESSION_FLOPS = 20
@@ -33,11 +35,31 @@ class PixelOffsets:
 class Epilogue:
     """Emits the epilogue and the store of one kernel."""
 
-    def __init__(self, emitter: Emitter, expression: Expression | None, kinds: tuple[str, ...], lanes: int) -> None:
+    def __init__(
+        self,
+        emitter: Emitter,
+        expression: Expression | None,
+        kinds: tuple[str, ...],
+        lanes: int,
+        is_lanewise: bool = False,
+    ) -> None:
+        """With `is_lanewise` sums of padding lanes are zero, as no other lane has a part in them: even an infinite one,
+        which times a weight of zero is NaN.
+        """
         self._emitter = emitter
         self._expression = expression
         self._kinds = kinds
         self._lanes = lanes
+        self._is_masked = not (is_lanewise and self._keeps_zero)
+
+    @property
+    def _keeps_zero(self) -> bool:
+        """Whether lanes stay zero that are so in all inputs."""
+        extras = self._emitter.key.operands[FIRST_EXTRA : FIRST_EXTRA + len(self._kinds)]
+        if any(extra.inner is InnerStride.ZERO for extra in extras):
+            return False
+        zero = np.zeros(1, np.float32)
+        return self._expression is None or not evaluate(self._expression, [zero] * (1 + len(extras))).any()
 
     @property
     def is_long(self) -> bool:
@@ -51,18 +73,25 @@ class Epilogue:
 
     def block(self, block: Value) -> BlockEpilogue:
         """What all pixels of an output block share."""
-        return BlockEpilogue(self._emitter, self._expression, self._kinds, self._lanes, block)
+        return BlockEpilogue(self._emitter, self._expression, self._kinds, self._lanes, block, self._is_masked)
 
 
 class BlockEpilogue:
     """Emits epilogue and store for the pixels of one output block."""
 
     def __init__(
-        self, emitter: Emitter, expression: Expression | None, kinds: tuple[str, ...], lanes: int, block: Value
+        self,
+        emitter: Emitter,
+        expression: Expression | None,
+        kinds: tuple[str, ...],
+        lanes: int,
+        block: Value,
+        is_masked: bool,
     ) -> None:
         self._emitter = emitter
         self._expression = expression
         self._lanes = lanes
+        self._is_masked = is_masked
         channels = emitter.integer(2)
         self._mask = emitter.first_lanes(emitter.sub(channels, emitter.mul(block, lanes)), lanes)
         self._output = emitter.strided(emitter.pointer(0), F32, (block, emitter.stride(0, BLOCK_AXIS)))
@@ -102,5 +131,6 @@ class BlockEpilogue:
         results = inputs[0] if self._expression is None else emit_expression(emitter, self._expression, inputs, lanes)
         for number, pixel in enumerate(pixels):
             result = emitter.part(results, number * self._lanes, self._lanes)
-            masked = emitter.select(self._mask, result, emitter.zeros(self._lanes))
-            emitter.store_floats(masked, emitter.offset(self._output, pixel.output))
+            if self._is_masked:
+                result = emitter.select(self._mask, result, emitter.zeros(self._lanes))
+            emitter.store_floats(result, emitter.offset(self._output, pixel.output))

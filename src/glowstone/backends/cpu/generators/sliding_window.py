@@ -3,7 +3,8 @@
 In: static window, run-time extents and padding, and what to do with a tap and with a result. Out: code for one output
 row (all spatial coordinates but the last are fixed). Operands 0 and 1 are y and x, spatial axes start at axis 2, the
 elements of one position are `lanes` consecutive numbers. A row is cut in tiles of `TILE` positions: inside tiles are
-unrolled over the whole window, border tiles take what lies outside from a block of neutral elements.
+unrolled over the whole window if it is small, else over its rows; border tiles take what lies outside from a block of
+neutral elements.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Y, X = 0, 1
 FIRST_SPATIAL = 2
 TILE = 4
 MOST_UNROLLED_TAPS = 32
+MOST_UNROLLED_COLUMNS = 16
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,11 @@ class Window:
     def is_small(self) -> bool:
         """Whether code for every tap is worth it."""
         return self.taps <= MOST_UNROLLED_TAPS
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether code for every tap of one of its rows is."""
+        return self.is_small or self.extents[-1] <= MOST_UNROLLED_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class SlidingWindow:
         """One output row; `source` is the address of the input plane, `outer` the fixed coordinates."""
         ranges = [self._range(axis, coordinate) for axis, coordinate in enumerate(outer)]
         width = self._emitter.extent(Y, FIRST_SPATIAL + len(outer))
-        if self._window.is_small:
+        if self._window.is_narrow:
             self._tiled_row(source, outer, ranges, width, sweep)
         else:
             with self._emitter.for_range(0, width) as columns:
@@ -138,25 +145,33 @@ class SlidingWindow:
         place = emitter.add(start, emitter.mul(tap, self._window.dilations[axis]))
         return emitter.offset(plane, emitter.mul(place, emitter.stride(X, FIRST_SPATIAL + axis)), self._element)
 
-    # Small windows: tiles of positions, the last axis unrolled
+    # Narrow windows: tiles of positions, the last axis unrolled
 
     def _tiled_row(
         self, source: Value, outer: Sequence[Value], ranges: Sequence[_Range], width: Value, sweep: Sweep
     ) -> None:
         emitter, axis = self._emitter, len(outer)
         rows_inside = self._are_whole(ranges)
-        rows = self._rows(source, ranges)
+        rows = self._rows(source, ranges) if self._window.is_small else []
         memory = emitter.stack(self._element, TILE * self._lanes) if sweep.is_long else None
+
+        def finish_inside(column: Value, start: Value) -> None:
+            results = self._some_rows(source, ranges, start, sweep, is_checked=False)
+            self._finish(outer, column, results, sweep, memory)
+
         with emitter.for_range(0, width, TILE) as tiles:
             column = tiles.index
             start = emitter.sub(emitter.mul(column, self._window.strides[axis]), self._pads[axis])
             with emitter.if_else(self._is_inside(column, start, width)) as (within, border):
-                with within, emitter.if_else(rows_inside) as (whole, part):
-                    with whole:
-                        self._finish(outer, column, self._unrolled(rows, start, sweep), sweep, memory)
-                    with part:
-                        results = self._some_rows(source, ranges, start, sweep, is_checked=False)
-                        self._finish(outer, column, results, sweep, memory)
+                with within:
+                    if not self._window.is_small:
+                        finish_inside(column, start)
+                    else:
+                        with emitter.if_else(rows_inside) as (whole, part):
+                            with whole:
+                                self._finish(outer, column, self._unrolled(rows, start, sweep), sweep, memory)
+                            with part:
+                                finish_inside(column, start)
                 with border:
                     results = self._some_rows(source, ranges, start, sweep, is_checked=True)
                     self._finish_some(outer, column, results, width, sweep, memory)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import ChainMap
+from dataclasses import replace
 
 from glowstone.backends.cpu.operations import (
     BlockedConvolution,
@@ -21,6 +22,9 @@ from glowstone.irgen import RULES, Application, Generator, RuleTable
 from glowstone.lir import Copy, Fill, Operation, View
 from glowstone.types import CHANNEL_AXIS
 
+FEWEST_PANEL_BLOCKS = 4
+"""Blocks of output channels for which a copy of the pixels that a strided kernel reads is worth it."""
+
 
 def generate_convolution(generator: Generator, application: Application) -> None:
     """All packed convolutions have the same operands and integers."""
@@ -31,8 +35,20 @@ def generate_convolution(generator: Generator, application: Application) -> None
     extras = generator.extra_views(application)
     out = generator.result(application.result)
     operation = _operation(operator, application)
+    source = generator.view(x)
+    if isinstance(operation, BlockedConvolution) and _skips_pixels(operation, generator.view(w), top, left):
+        # the kernel takes no such view, so the pixels are copied: lines of the cache half full cost it more
+        places = (*source.shape[:2], *out.shape[2:4], source.shape[4])
+        source = source.slice((0,) * source.rank, places, (1, 1, *operation.strides, 1))
+        operation = replace(operation, strides=(1, 1))
     integers = (top, left, operator.channels)
-    generator.emit(operation, out, generator.view(x), generator.view(w), *extras, integers=integers)
+    generator.emit(operation, out, source, generator.view(w), *extras, integers=integers)
+
+
+def _skips_pixels(operation: BlockedConvolution, w: View, top: int, left: int) -> bool:
+    """Whether a 1 x 1 kernel with a stride reads some pixels only, each for many output channels."""
+    is_point = w.shape[2:4] == (1, 1) and (top, left) == (0, 0) and operation.groups == 1
+    return is_point and operation.strides != (1, 1) and math.prod(w.shape[::5]) >= FEWEST_PANEL_BLOCKS
 
 
 def _operation(operator: PackedConvolution, application: Application) -> Operation:
