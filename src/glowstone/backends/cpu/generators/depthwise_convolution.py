@@ -56,8 +56,8 @@ class _Stored:
     def store(self, positions: Sequence[Sequence[Value]], sums: Sequence[Value]) -> None:
         pixels = []
         for *_, column in positions:
-            output, *own = (self._offset(operand, column) for operand in self._rows)
-            pixels.append(PixelOffsets(output, dict(zip(list(self._rows)[1:], own, strict=True))))
+            offsets = {operand: self._offset(operand, column) for operand in self._rows}
+            pixels.append(PixelOffsets(offsets.pop(Y), offsets))
         self._epilogue.store_group(sums, pixels)
 
     def _row(self, operand: int, image: Value, row: Sequence[Value]) -> Value:
