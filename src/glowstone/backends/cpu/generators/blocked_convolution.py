@@ -66,6 +66,8 @@ class _Chunk:
     first_tile: Value
     end_tile: Value
     first_pixel: Value
+    inputs: Value
+    """Of dense inputs, where the image begins in a channel block; its pixels are numbered from 0."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,10 @@ class BlockedConvolutionGenerator:
         self.tap_rows = TapRows(emitter, window, self.table, self.zeros, inside=key.variant[1] == INSIDE)
 
     def emit(self) -> None:
-        """Units are (group, span of its panels, chunk), chunks fastest: a span's weights serve all its chunks."""
+        """Units are (group, span of its panels, chunk), chunks fastest: a span's weights serve all its chunks.
+
+        Of dense inputs, a chunk is one of an image.
+        """
         emitter, tiling = self.emitter, self.tiling
         for start in range(0, self.tile_sums, self.lanes):
             emitter.store_floats(emitter.zeros(self.lanes), emitter.offset(self.zeros, start))
@@ -154,8 +159,11 @@ class BlockedConvolutionGenerator:
         spans = emitter.div(emitter.add(group_panels, emitter.sub(tiling.span, 1)), tiling.span)
         with emitter.for_units() as units:
             numbered, chunk_number = emitter.divmod(units.index, tiling.chunks)
+            image = emitter.i64(0)
+            if self.is_dense:
+                numbered, image = emitter.divmod(numbered, emitter.extent(Y, 0))
             group, span = emitter.divmod(numbered, spans)
-            chunk = self._chunk(chunk_number)
+            chunk = self._chunk(image, chunk_number)
             first_panel = emitter.mul(span, tiling.span)
             end_panel = emitter.minimum(emitter.add(first_panel, tiling.span), group_panels)
             with emitter.for_range(first_panel, end_panel) as panels:
@@ -163,15 +171,17 @@ class BlockedConvolutionGenerator:
                 with emitter.for_range(0, tiling.slices) as slices:
                     self._slice(chunk, self._locate(group, panel, slices.index))
 
-    def _chunk(self, number: Value) -> _Chunk:
+    def _chunk(self, image: Value, number: Value) -> _Chunk:
         """Fill the pixel table of a chunk."""
         emitter, tiling = self.emitter, self.tiling
         first_tile = emitter.mul(number, tiling.chunk)
         end_tile = emitter.minimum(emitter.add(first_tile, tiling.chunk), tiling.tiles)
         first_pixel = tiling.balanced.first_pixel(first_tile)
         count = emitter.sub(tiling.balanced.first_pixel(end_tile), first_pixel)
-        self.table.fill(first_pixel, count, None if self.is_dense else self.tap_rows.write)
-        return _Chunk(first_tile, end_tile, first_pixel)
+        before = emitter.mul(image, emitter.mul(emitter.extent(Y, 2), emitter.extent(Y, 3)))
+        write_taps = None if self.is_dense else self.tap_rows.write
+        self.table.fill(emitter.add(before, first_pixel), count, write_taps)
+        return _Chunk(first_tile, end_tile, first_pixel, emitter.mul(image, emitter.stride(X, 0)))
 
     def _locate(self, group: Value, panel: Value, number: Value) -> _Slice:
         emitter, tiling = self.emitter, self.tiling
@@ -215,7 +225,7 @@ class BlockedConvolutionGenerator:
             partial=emitter.offset(self.partial, emitter.mul(in_chunk, self.partial_stride)),
             weights_ahead=self._weights_ahead(part, in_chunk),
             pixel_ahead=pixel_ahead,
-            inputs=emitter.mul(emitter.add(chunk.first_pixel, pixel), self.lanes),
+            inputs=emitter.add(chunk.inputs, emitter.mul(emitter.add(chunk.first_pixel, pixel), self.lanes)),
             inputs_ahead=emitter.mul(emitter.sub(pixel_ahead, pixel), self.lanes),
         )
 

@@ -27,8 +27,8 @@ DENSE, INSIDE, PADDED = "dense", "inside", "padded"
 class BlockedConvolutionFamily(KernelFamily):
     """Variant: point or window (is the kernel 1 x 1), where inputs stand, kinds of extras.
 
-    Inputs are dense where the pixels of a point kernel follow one another in memory; else they may be inside, or
-    padded, that is, taps may fall outside.
+    Inputs are dense where a point kernel reads all pixels, which follow one another in the planes of an image: then
+    each image is cut for itself. Else they may be inside, or padded, that is, taps may fall outside.
 
     Strides, dilations and groups are read from the call, behind the derived integers of the tiling, so that all
     convolutions with one epilogue share a kernel; the key's operation has 1 in their place.
@@ -41,10 +41,12 @@ class BlockedConvolutionFamily(KernelFamily):
         y, x, w = instruction.operands[:3]
         panels, in_blocks, height, width, lanes_in, panel, lanes_out = w.shape
         taps = height * width
-        pixels = y.shape[0] * y.shape[2] * y.shape[3]
+        all_pixels = y.shape[0] * y.shape[2] * y.shape[3]
         kinds = extra_kinds(instruction)
         place = _input_place(operation, instruction)
         table_taps = 0 if place == DENSE else taps
+        images = y.shape[0] if place == DENSE else 1
+        pixels = all_pixels // images if images else 0
         variant = (POINT if taps == 1 else WINDOW, place, *kinds)
         most = pixels_per_tile(target, panel)
         tiling = plan_tiling(
@@ -58,8 +60,8 @@ class BlockedConvolutionFamily(KernelFamily):
         spans = operation.groups * -(-(panels // operation.groups) // tiling.span)
         tile_bytes = most * panel * lanes_out * FLOAT_BYTES
         partial_sums = tile_bytes * (1 + tiling.chunk if tiling.slices > 1 else 1)
-        units = spans * tiling.chunks if pixels else 0
-        cost = target.cost(2.0 * pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size))
+        units = spans * images * tiling.chunks if pixels else 0
+        cost = target.cost(2.0 * all_pixels * w.size, FLOAT_BYTES * (y.size + x.size + w.size))
         return KernelCall(
             replace(KernelKey.of(instruction, variant), operation=_canonical(operation)),
             units=units,
@@ -91,7 +93,5 @@ def _input_place(operation: BlockedConvolution, instruction: Instruction) -> str
         last = (y.shape[2 + axis] - 1) * operation.strides[axis] + (w.shape[2 + axis] - 1) * operation.dilations[axis]
         if pad > 0 or last - pad >= x.shape[2 + axis]:
             return PADDED
-    images, _, _, width, lanes = x.shape
     is_point = w.shape[2:4] == (1, 1) and operation.strides == (1, 1) and x.shape[2:] == y.shape[2:]
-    is_dense = images == 1 and x.strides[3] == lanes and x.strides[2] == width * lanes
-    return DENSE if is_point and is_dense else INSIDE
+    return DENSE if is_point else INSIDE
