@@ -72,7 +72,7 @@ def merge_summands(builder: Builder, node: Node) -> Value | None:
 def join_summands(builder: Builder, node: Node) -> Value | None:
     """(x + a) + (y + b) is (y + (a + b)) + x: the sums of two convolutions, of which the later takes in all."""
     x, y = node.operands
-    first, second = _summands(builder, x), _summands(builder, y)
+    first, second = _computed(builder, x, Add), _computed(builder, y, Add)
     if first is None or second is None or not first[0].type == second[0].type == node.result.type:
         return None
     total = _emit(builder, Add(), second[0], first[1] + second[1], first[1], second[1])
@@ -110,13 +110,14 @@ def _inner(
     return None if outer is None else _computed(builder, outer[0], kind)
 
 
-def _summands(builder: Builder, value: Value | None) -> tuple[Value, Array] | None:
-    return None if value is None else _computed(builder, value, Add)
-
-
-def _computed(builder: Builder, value: Value, kind: type[Add | Mul | Sub]) -> tuple[Value, Array] | None:
+def _computed(builder: Builder, value: Value | None, kind: type[Add | Mul | Sub]) -> tuple[Value, Array] | None:
     """(x, c) of the node that computes a value, if nothing else reads that."""
-    if value.node is None or not isinstance(value.operator, kind) or not builder.graph.has_single_use(value):
+    if (
+        value is None
+        or value.node is None
+        or not isinstance(value.operator, kind)
+        or not builder.graph.has_single_use(value)
+    ):
         return None
     return _with_constant(value.node)
 

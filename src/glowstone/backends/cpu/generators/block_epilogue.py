@@ -46,56 +46,49 @@ class Epilogue:
         """With `is_lanewise` sums of padding lanes are zero, as no other lane has a part in them: even an infinite one,
         which times a weight of zero is NaN.
         """
-        self._emitter = emitter
-        self._expression = expression
-        self._kinds = kinds
-        self._lanes = lanes
-        self._is_masked = not (is_lanewise and self._keeps_zero)
+        self.emitter = emitter
+        self.expression = expression
+        self.kinds = kinds
+        self.lanes = lanes
+        self.is_masked = not (is_lanewise and self._keeps_zero)
 
     @property
     def _keeps_zero(self) -> bool:
         """Whether lanes stay zero that are so in all inputs."""
-        extras = self._emitter.key.operands[FIRST_EXTRA : FIRST_EXTRA + len(self._kinds)]
+        extras = self.emitter.key.operands[FIRST_EXTRA : FIRST_EXTRA + len(self.kinds)]
         if any(extra.inner is InnerStride.ZERO for extra in extras):
             return False
         zero = np.zeros(1, np.float32)
-        return self._expression is None or not evaluate(self._expression, [zero] * (1 + len(extras))).any()
+        return self.expression is None or not evaluate(self.expression, [zero] * (1 + len(extras))).any()
 
     @property
     def is_long(self) -> bool:
         """Whether its code is worth sharing between accumulators."""
-        return expression_flops(self._expression) >= LONG_EXPRESSION_FLOPS
+        return expression_flops(self.expression) >= LONG_EXPRESSION_FLOPS
 
     @property
     def own_operands(self) -> list[int]:
         """Operand numbers of the extras that need pixel offsets of their own."""
-        return [FIRST_EXTRA + index for index, kind in enumerate(self._kinds) if kind == OWN]
+        return [FIRST_EXTRA + index for index, kind in enumerate(self.kinds) if kind == OWN]
 
     def block(self, block: Value) -> BlockEpilogue:
         """What all pixels of an output block share."""
-        return BlockEpilogue(self._emitter, self._expression, self._kinds, self._lanes, block, self._is_masked)
+        return BlockEpilogue(self, block)
 
 
 class BlockEpilogue:
     """Emits epilogue and store for the pixels of one output block."""
 
-    def __init__(
-        self,
-        emitter: Emitter,
-        expression: Expression | None,
-        kinds: tuple[str, ...],
-        lanes: int,
-        block: Value,
-        is_masked: bool,
-    ) -> None:
+    def __init__(self, epilogue: Epilogue, block: Value) -> None:
+        emitter, lanes = epilogue.emitter, epilogue.lanes
         self._emitter = emitter
-        self._expression = expression
+        self._expression = epilogue.expression
         self._lanes = lanes
-        self._is_masked = is_masked
+        self._is_masked = epilogue.is_masked
         channels = emitter.integer(2)
         self._mask = emitter.first_lanes(emitter.sub(channels, emitter.mul(block, lanes)), lanes)
         self._output = emitter.strided(emitter.pointer(0), F32, (block, emitter.stride(0, BLOCK_AXIS)))
-        self._extras = [self._extra(number, kind, block) for number, kind in enumerate(kinds, FIRST_EXTRA)]
+        self._extras = [self._extra(number, kind, block) for number, kind in enumerate(epilogue.kinds, FIRST_EXTRA)]
 
     def _extra(self, operand: int, kind: str, block: Value) -> tuple[int, str, Value]:
         """For `CHANNEL` the vector itself, else the address of the block."""

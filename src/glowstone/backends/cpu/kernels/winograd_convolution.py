@@ -18,7 +18,6 @@ from glowstone.types import ElementType
 if TYPE_CHECKING:
     from glowstone.backends.cpu.emitter import Emitter
 
-
 MOST_TILES = 48
 """Tiles of a unit: every transformed weight is read once for so many."""
 FEWEST_TILES = 12
